@@ -3,7 +3,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # The folder of builds: CARGO_TARGET_DIR, cargo's configuration, or target.
 TARGET = $(shell scripts/target_dir.sh)
 
-.PHONY: build demo test lint unit privileged police-twin police-grid police-router determinism fuzz bench bench-gateway tables traces docs site install clean
+.PHONY: build demo test lint unit wheel python bench-python privileged police-twin police-grid police-router determinism fuzz bench bench-gateway tables traces docs book site web web-test bench-web install clean
 
 build: ## the program, release/paceline in the folder that scripts/target_dir.sh prints
 	@scripts/setup.sh build
@@ -16,11 +16,13 @@ demo: ## ten stations, five schemes, simulated and with this host's TCP
 
 test: ## everything that CI checks
 	@scripts/setup.sh test
-	$(MAKE) --no-print-directory lint unit determinism fuzz
+	$(MAKE) --no-print-directory lint unit determinism python fuzz book
 
 lint: ## formatting, clippy, circles of files, prose, documents, and the Python scripts by ruff and mypy
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
+	scripts/check_wasm.sh
 	scripts/check_circles.py
 	scripts/check_prose.py
 	scripts/check_documents.py
@@ -28,6 +30,22 @@ lint: ## formatting, clippy, circles of files, prose, documents, and the Python 
 
 unit: ## unit tests, scripts, swarms; privileged tests where root
 	cargo test --locked --workspace --no-fail-fast
+
+wheel: ## the Python package, target/wheels/paceline-*.whl
+	@scripts/setup.sh wheel
+	scripts/wheel.sh
+
+python: ## the Python package's tests and the examples of its documentation, with the wheel
+	@scripts/setup.sh test
+	cargo build --release --locked
+	scripts/test_python.sh
+
+bench-python: ## the Python package: import, CPU beside the command line, a million rows in pandas, cores
+	cargo build --release --locked
+	$(MAKE) --no-print-directory wheel
+	@scripts/setup.sh test
+	target/python/bin/python -m pip install --quiet --force-reinstall --no-deps target/wheels/paceline-*.whl
+	target/python/bin/python scripts/python_bench.py $(TARGET)/release/paceline
 
 privileged: ## tests that need root, failing where they cannot run
 	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway --test police --test pace \
@@ -41,7 +59,7 @@ police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, d
 	cargo build --release --locked
 	scripts/police/grid.py
 
-police-router: ## ACK rate control before a router, as published, measured and simulated, 20 minutes, root
+police-router: ## ACK rate control before a router, as published, measured, 10 minutes, root
 	cargo build --release --locked
 	scripts/police/router.py
 
@@ -56,6 +74,7 @@ fuzz: ## a short run of every fuzz target, the same each time; fuzz/run.sh TARGE
 	fuzz/run.sh accelerator 15 -seed=1
 	fuzz/run.sh tcp_segments 15 -seed=1
 	fuzz/run.sh tcp_operations 15 -seed=1
+	fuzz/run.sh tunnel 5 -seed=1
 
 bench: ## simulated seconds per CPU second, nanoseconds per packet
 	@scripts/setup.sh build
@@ -71,6 +90,14 @@ bench-gateway: ## CPU per GB beside kernel, HAProxy and PEPsal, scale, 5G rates,
 	scripts/gateway/scale.py
 	scripts/gateway/flows.py
 	scripts/gateway/gains.py
+	scripts/gateway/observer.py
+
+soak: ## a day of connections through the gateway in a quarter of an hour, its memory over time; root
+	@scripts/setup.sh test
+	cargo build --release --locked
+	scripts/gateway/soak.py
+
+.PHONY: soak
 
 tables: ## RFC 9438's tables by simulation, down to a loss in 10^8 segments; some minutes
 	cargo run --locked --release -p paceline-tcp --example rfc9438 8
@@ -90,10 +117,73 @@ docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions
 	$(TARGET)/debug/paceline check --reference > docs/scenario.md
 	$(TARGET)/debug/paceline check --schema > docs/scenario.schema.json
 
-site: ## the documentation as a site with search, target/site/index.html
-	@scripts/setup.sh build
-	@command -v mdbook >/dev/null || [ -x target/tools/bin/mdbook ] || cargo install --locked --root target/tools mdbook
+book: ## the documentation as a site with search, target/site/index.html, and its links
+	@command -v mdbook >/dev/null || [ -x target/tools/bin/mdbook ] || cargo install --quiet --locked --root target/tools \
+		--no-default-features --features search mdbook@0.5.4
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" mdbook build
+	scripts/check_site.py
+
+site: ## the book, with the simulator as the page try/
+	@scripts/setup.sh build
+	$(MAKE) --no-print-directory book
+	scripts/web.sh
+	rm -rf target/site/try && cp -R target/web target/site/try
+
+web: ## the simulator in the browser, target/web, for any server of static files
+	@scripts/setup.sh web
+	scripts/web.sh
+
+web-test: web ## the bytes of every built-in scenario beside the program's, and the page in Chromium
+	cargo build --release --locked
+	node web/test/same_bytes.mjs $(TARGET)/release/paceline
+	node web/test/tours.mjs
+	python3 web/test/page.py $(TARGET)/release/paceline
+
+bench-web: web ## CPU time of WebAssembly beside the program's, in pairs; size and first picture
+	cargo build --release --locked
+	python3 web/test/speed.py $(TARGET)/release/paceline
+
+# The architecture of a package: amd64 or arm64.
+ARCH ?= $(shell dpkg --print-architecture)
+
+.PHONY: deb tarball packages-test tarball-test upgrade-test arm64-test kernels-test container-test reproducible sbom
+deb: ## a Debian package, target/package/paceline_VERSION_ARCH.deb; ARCH=arm64 for the other architecture
+	scripts/package/deb.sh $(ARCH)
+
+tarball: ## an archive of the program without shared libraries, target/package/paceline-VERSION-linux-ARCH.tar.gz
+	scripts/package/tarball.sh $(ARCH)
+
+packages-test: ## installs the package in a fresh Debian 12 and 13, uses, upgrades and purges it; root, 10 minutes
+	scripts/package/deb.sh $(ARCH)
+	scripts/package/test/packages.sh
+
+tarball-test: ## installs the archive by docs/install.md in a fresh Debian 12, uses and removes it; root, minutes
+	scripts/package/tarball.sh $(ARCH)
+	scripts/package/test/archive.sh
+
+upgrade-test: ## boots a Debian 13 with systemd, upgrades the package under load there, and purges it; root, minutes
+	scripts/package/deb.sh $(ARCH)
+	scripts/package/test/upgrade.sh
+
+arm64-test: ## runs the program of arm64 in an emulator and compares its results with this machine's; minutes
+	scripts/package/build.sh $(shell dpkg --print-architecture)
+	scripts/package/build.sh arm64
+	scripts/package/test/arm64.sh
+
+kernels-test: ## boots the kernels of Debian 12 and 13 and compares doctor's verdicts with docs/install.md; root
+	scripts/package/build.sh amd64
+	scripts/package/test/kernels.sh
+
+container-test: ## builds packaging/Containerfile with buildah and runs doctor in the image; root
+	scripts/package/deb.sh $(ARCH)
+	scripts/package/test/container.sh
+
+reproducible: ## builds program, package and archive in two folders and compares the bytes; half an hour
+	scripts/package/reproducible.sh $(ARCH)
+
+sbom: ## all crates of the program with versions and licences, target/package/sbom.cdx.json (CycloneDX)
+	@mkdir -p target/package
+	scripts/package/sbom.sh target/package/sbom.cdx.json
 
 install: ## the program to ~/.cargo/bin
 	@scripts/setup.sh build

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Checks that the documents agree with the repository. One line per fault; exit status 1 if there is any.
 
+- Every link to a heading names one, as GitHub and the site spell it; documents of the site link to nothing
+  beside it.
 - Every link to a file, every path in backticks that begins with a folder of the repository, and every such
   path in a source file exists.
 - ARCHITECTURE.md has at most two printed pages.
 - Every decision has its four sections and stands in the index; numbers have no gap.
-- Every document stands in docs/SUMMARY.md, the site's contents.
+- Every document stands in docs/SUMMARY.md, the site's contents, once. Its form and book.toml are such that
+  mdBook builds the site: mdBook itself compiles for minutes, and so does not run in `make test`.
 - A release in CHANGELOG.md has at most a dozen entries; CITATION.cff names the version of Cargo.toml.
 - Every word of docs/glossary.md stands in the code or the documents beside it, and has a meaning.
 """
@@ -15,6 +18,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +50,32 @@ def links(path: Path) -> Iterator[str]:
         placeholder = re.search(r"/[A-Z]{4,}(?!\w*\.md)", name)
         if name.startswith(FOLDERS) and re.fullmatch(r"[\w./-]+", name) and not placeholder and not (REPOSITORY / name).exists():
             yield f"{path.relative_to(REPOSITORY)}: no file {name}"
+
+
+def headings(path: Path) -> set[str]:
+    """The anchors of a document's headings: letters, digits, `-` and `_`, a hyphen for a space."""
+    text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
+    anchors: set[str] = set()
+    for title in re.findall(r"(?m)^#+ (.*)$", text):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).strip().lower()
+        anchor = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        same = sum(1 for other in anchors if re.fullmatch(re.escape(anchor) + r"(-\d+)?", other))
+        anchors.add(f"{anchor}-{same}" if same else anchor)
+    return anchors
+
+
+def anchors(path: Path) -> Iterator[str]:
+    """Links of one document to headings that do not exist, and links from the site to files beside it."""
+    name = path.relative_to(REPOSITORY)
+    site = REPOSITORY / "docs"
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", path.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file = (path.parent / target).resolve() if target else path
+        if path.is_relative_to(site) and not file.is_relative_to(site):
+            yield f"{name}: {target} is not on the site"
+        if anchor and file.suffix == ".md" and file.exists() and anchor not in headings(file):
+            yield f"{name}: {target}#{anchor} is no heading"
 
 
 def comments() -> Iterator[str]:
@@ -85,6 +115,41 @@ def contents() -> Iterator[str]:
         name = str(path.relative_to(folder))
         if name != "SUMMARY.md" and f"({name})" not in summary:
             yield f"docs/SUMMARY.md: {name} is missing"
+
+
+# A part, a page before the first part, or an item of a list; anything else is no line of a book's contents.
+PART, PAGE, ITEM = r"# \S.*", r"\[[^\]]+\]\([\w./-]+\.md\)", r"((?:  )*)- \[[^\]]+\]\([\w./-]+\.md\)"
+
+
+def book() -> Iterator[str]:
+    """Lines of docs/SUMMARY.md and keys of book.toml with which mdBook builds no site."""
+    lines = (REPOSITORY / "docs" / "SUMMARY.md").read_text(encoding="utf-8").splitlines()
+    seen: set[str] = set()
+    depth = 0
+    for number, line in enumerate(lines, 1):
+        item = re.fullmatch(ITEM, line)
+        if line and not item and not re.fullmatch(PART, line) and not (depth == 0 and re.fullmatch(PAGE, line)):
+            yield f"docs/SUMMARY.md:{number}: neither a part, `- [title](file)`, nor a page before the parts"
+        if item and len(item[1]) // 2 > depth:
+            yield f"docs/SUMMARY.md:{number}: two levels deeper than the line before"
+        # Levels that the next line may have.
+        depth = len(item[1]) // 2 + 1 if item else depth if not line else 0
+        for name in re.findall(r"\]\(([^)]*)\)", line):
+            if name in seen:
+                yield f"docs/SUMMARY.md:{number}: {name} stands twice"
+            seen.add(name)
+    # The keys that are used; mdBook ends with an error at a key that it does not know.
+    known = {"book": {"title", "description", "language", "src"}, "build": {"build-dir", "create-missing"},
+             "output": {"html"}}  # fmt: skip
+    settings = tomllib.loads((REPOSITORY / "book.toml").read_text(encoding="utf-8"))
+    html = settings.get("output", {}).get("html", {})
+    tables = {**settings, "output.html": html, "output.html.search": html.get("search", {})}
+    known["output.html"] = {"default-theme", "no-section-label", "git-repository-url", "redirect", "search"}
+    known["output.html.search"] = {"limit-results"}
+    for table, keys in tables.items():
+        for key in keys if table in known else [""]:
+            if key not in known.get(table, set()):
+                yield f"book.toml: {table}.{key} is new: run `make site`, and then add it to scripts/check_documents.py"
 
 
 def versions() -> Iterator[str]:
@@ -127,8 +192,8 @@ def glossary() -> Iterator[str]:
 
 
 def main() -> int:
-    faults = [fault for path in documents() for fault in links(path)]
-    faults += [*comments(), *decisions(), *contents(), *versions(), *glossary()]
+    faults = [fault for path in documents() for fault in (*links(path), *anchors(path))]
+    faults += [*comments(), *decisions(), *contents(), *book(), *versions(), *glossary()]
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults in {len(documents())} documents", file=sys.stderr)

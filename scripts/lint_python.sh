@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the Python scripts: ruff (errors, unused names, imports) and mypy --strict (types).
+# Checks Python: ruff (errors, unused names, imports), mypy --strict and pyright (types).
 #
 # scripts/setup.sh test installs both into target/python; otherwise the tools on the PATH are used. The check
 # of a missing tool is skipped with a message; with PACELINE_REQUIRE_LINT set, a missing tool is an error.
@@ -18,5 +18,10 @@ check() {
     fi
 }
 
-check ruff check --quiet scripts crates
-check mypy --strict --no-error-summary scripts crates/cli/tests
+check ruff check --quiet scripts crates python web
+# The package in the source tree, not an installed one.
+export MYPYPATH="$PWD/python:$PWD/python/tests"
+check mypy --strict --no-error-summary scripts crates/cli/tests web/test
+check mypy --strict --no-error-summary python/paceline python/tests
+(cd python && check pyright --level error --pythonpath "$(command -v python3)" paceline >/dev/null) ||
+    (cd python && check pyright --level error --pythonpath "$(command -v python3)" paceline)

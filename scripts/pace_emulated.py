@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
-"""Real senders through an emulated TDD cell, beside the simulator's forecast. Needs root and iperf3.
+"""Real senders through an emulated TDD cell, beside the simulator's forecast. Needs root.
 
-    scripts/pace_emulated.py PROGRAM [SECONDS]
+    scripts/pace_emulated.py PROGRAM [--seconds S] [--read BYTES] [--spacing NAME]
 
 The cell has the pattern DDDSU in 20 MHz, about 84 Mb/s, and a base round-trip time of about 10 ms; the
 buffers are one and four period-bytes. A row is a congestion control of this host's kernel with a spacing:
 none; Linux's rate per segment (`paceline pace --delay raw`, without a phase and so without a gate); for the
 period of the cell (`paceline pace`, with clean delay, also without a gate). The simulated sender has
 `tcp.pacing` none, linux-per-segment, or tdd with a learned period.
+
+The receiver reads two segments at a time, so that it acknowledges every second segment, as the simulated one.
+A receiver that reads 128 kB at a time sends fewer ACKs, since Linux holds an ACK back until the program has
+read; `--read BYTES` shows what that costs.
 """
 
+import argparse
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -21,6 +27,23 @@ import tempfile
 import time
 from collections.abc import Iterator
 
+PORT = 7801
+SENDER = f"""
+import socket
+connection, _ = socket.create_server(("", {PORT})).accept()
+try:
+    while True:
+        connection.sendall(bytes(65536))
+except OSError:
+    pass
+"""
+RECEIVER = f"""
+import socket, sys, time
+connection = socket.create_connection(("198.18.0.1", {PORT}))
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end and connection.recv(int(sys.argv[2])):
+    pass
+"""
 PERIOD_BYTES = 26_250
 """84 Mb/s for 2.5 ms."""
 
@@ -78,47 +101,49 @@ def forecast(program: str, scenario: str, sets: list[str], folder: pathlib.Path)
     return goodput_mbps(folder)
 
 
-def measured(program: str, scenario: str, sets: list[str], name: str, seconds: int, folder: pathlib.Path) -> float:
+def measured(
+    args: argparse.Namespace, scenario: str, sets: list[str], name: str, folder: pathlib.Path
+) -> float:
     """Goodput of a real sender on this host towards the station."""
-    receiver = ["iperf3", "-c", "198.18.0.1", "-R", "-t", str(seconds)]
-    command = [program, "emulate", scenario, *sets, "--tcp", name, "--out", str(folder), "--", *receiver]
-    with subprocess.Popen(["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL) as server:
+    receiver = [sys.executable, "-c", RECEIVER, str(args.seconds), str(args.read)]
+    command = [args.program, "emulate", scenario, *sets, "--tcp", name, "--out", str(folder), "--", *receiver]
+    with subprocess.Popen([sys.executable, "-c", SENDER]) as server:
         time.sleep(0.5)
         try:
-            subprocess.run(command, check=True, capture_output=True, timeout=seconds + 60)
+            subprocess.run(command, check=True, capture_output=True, timeout=args.seconds + 60)
         finally:
             server.terminate()
     return goodput_mbps(folder)
 
 
 def main() -> int:
-    if len(sys.argv) < 2:
-        print(__doc__)
-        return 2
-    program, seconds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--read", type=int, default=2896)
+    parser.add_argument("--spacing", choices=list(SPACINGS), action="append")
+    args = parser.parse_args()
     print("| control | buffer, period-bytes | spacing | real, Mb/s | simulated, Mb/s | difference, % |")
     print("|---|---:|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as temporary:
         root = pathlib.Path(temporary)
         scenario = root / "cell.toml"
         scenario.write_text(SCENARIO)
-        for control in ("reno", "cubic"):
-            for buffer in (1, 4):
-                for spacing in SPACINGS:
-                    values = {
-                        "run.duration": f"{seconds} s",
-                        "run.warmup": "3 s",
-                        "cell.downlink_buffer": f"{buffer * PERIOD_BYTES} B",
-                        "tcp.congestion_control": control,
-                        "tcp.pacing": spacing,
-                    }
-                    sets = [text for key, value in values.items() for text in ("--set", f"{key}={value}")]
-                    row = root / f"{control}-{buffer}-{spacing}"
-                    simulated = forecast(program, str(scenario), sets, row / "simulated")
-                    with registered(program, control, spacing) as name:
-                        real = measured(program, str(scenario), sets, name, seconds, row / "real")
-                    difference = 100 * (real / simulated - 1)
-                    print(f"| {control} | {buffer} | {spacing} | {real:.1f} | {simulated:.1f} | {difference:+.0f} |", flush=True)
+        for control, buffer, spacing in itertools.product(("reno", "cubic"), (1, 4), args.spacing or SPACINGS):
+            values = {
+                "run.duration": f"{args.seconds} s",
+                "run.warmup": "3 s",
+                "cell.downlink_buffer": f"{buffer * PERIOD_BYTES} B",
+                "tcp.congestion_control": control,
+                "tcp.pacing": spacing,
+            }
+            sets = [text for key, value in values.items() for text in ("--set", f"{key}={value}")]
+            row = root / f"{control}-{buffer}-{spacing}"
+            simulated = forecast(args.program, str(scenario), sets, row / "simulated")
+            with registered(args.program, control, spacing) as name:
+                real = measured(args, str(scenario), sets, name, row / "real")
+            difference = 100 * (real / simulated - 1)
+            print(f"| {control} | {buffer} | {spacing} | {real:.1f} | {simulated:.1f} | {difference:+.0f} |", flush=True)
     return 0
 
 

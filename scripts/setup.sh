@@ -1,19 +1,35 @@
 #!/bin/sh
-# Installs missing tools: scripts/setup.sh build | demo | test Rust is installed by rustup, other programs as
-# Debian packages (needs root), linters for Python from PyPI into the virtual environment target/python.
+# Installs missing tools for the target of the Makefile that the argument names. Rust is installed by rustup,
+# other programs as Debian packages (needs root), packages of PyPI into the virtual environment target/python.
 set -eu
 cd "$(dirname "$0")/.."
 
-usage="usage: $0 build | demo | test"
+usage="usage: $0 build | demo | wheel | web | test | package-amd64 | package-arm64 |
+    packages-test | tarball-test | upgrade-test | kernels-test | container-test | arm64-test"
 # The kernel programs are compiled by clang. libbpf, which loads them, is built with make and needs two
 # libraries.
 compile="cc clang make pkg-config libelf.h zlib.h"
 case ${1:?$usage} in
 build) tools="$compile" ;;
 demo) tools="$compile ip unshare python3 curl" ;;
-test) tools="$compile c++ ip unshare python3 curl iperf3 wg wireguard-go tshark openssl ss setpriv ethtool ping
-    nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool chromium" ;;
+wheel) tools="$compile python3 ensurepip" ;;
+web) tools="$compile python3 node chromium" ;;
+test) tools="$compile c++ ip unshare python3 curl iperf3 wg wireguard-go sgsnemu tshark openssl ss setpriv ethtool
+    ping sysctl nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool chromium
+    systemd-analyze" ;;
+package-*) tools="cc clang make pkg-config autoreconf autopoint flex bison gawk git" ;;
+packages-test) tools="mmdebstrap lintian dpkg-deb" ;;
+tarball-test) tools="mmdebstrap" ;;
+upgrade-test) tools="mmdebstrap systemd-nspawn dpkg-deb" ;;
+arm64-test) tools="qemu-aarch64-static" ;;
+container-test) tools="mmdebstrap buildah" ;;
+kernels-test) tools="mmdebstrap qemu-system-x86_64 cpio strings" ;;
 *) echo "$usage" >&2; exit 2 ;;
+esac
+# libelf and zlib are built from their sources for a package, with musl.
+case $1 in
+package-amd64) tools="$tools musl-gcc" ;;
+package-arm64) tools="$tools aarch64-linux-gnu-gcc /usr/aarch64-linux-gnu/include/asm mmdebstrap" ;;
 esac
 
 # The Debian package of a command.
@@ -25,15 +41,29 @@ package_of() {
     zlib.h) echo zlib1g-dev ;;
     ip | ss) echo iproute2 ;;
     ping) echo iputils-ping ;;
+    sysctl) echo procps ;;
     wg) echo wireguard-tools ;;
+    sgsnemu) echo osmo-ggsn ;;
     unshare | setpriv) echo util-linux ;;
     nginx) echo nginx-light ;;
+    node) echo nodejs ;;
     ssh) echo openssh-client ;;
     sshd) echo openssh-server ;;
     psql | /usr/lib/postgresql) echo postgresql ;;
     websockets) echo python3-websockets ;;
     ensurepip) echo python3-venv ;;
     promtool) echo prometheus ;;
+    systemd-analyze) echo systemd ;;
+    autoreconf) echo autoconf automake libtool ;;
+    autopoint) echo autopoint gettext ;;
+    musl-gcc) echo musl-tools ;;
+    aarch64-linux-gnu-gcc) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;;
+    /usr/aarch64-linux-gnu/include/asm) echo linux-libc-dev-arm64-cross ;;
+    dpkg-deb) echo dpkg ;;
+    qemu-system-x86_64) echo qemu-system-x86 ;;
+    qemu-aarch64-static) echo qemu-user-static ;;
+    systemd-nspawn) echo systemd-container ;;
+    strings) echo binutils ;;
     *) echo "$1" ;;
     esac
 }
@@ -81,9 +111,9 @@ if [ -n "$missing" ]; then
     fi
 fi
 
-# Builds take 1 GB (build, demo) and 3 GB (test), measured with du after make demo and make test. A full disk
-# ends them with errors of the compiler.
-case $1 in test) needed=4 ;; *) needed=2 ;; esac
+# Builds take 1 GB (build, demo, wheel) and 4 GB with the packages of Python (test), measured with du after
+# make demo and make test. A full disk ends them with errors of the compiler.
+case $1 in test) needed=5 ;; *) needed=2 ;; esac
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
 if [ ! -d target ] && [ "$free" -lt "$needed" ]; then
     echo "warning: $free GB are free on this disk; the build for $1 needs about $needed GB" >&2
@@ -97,15 +127,33 @@ fi
 # rustup installs the pinned toolchain on the first call of cargo.
 cargo --version >&2
 
-# Pinned, since new versions of linters have new rules.
-linters="ruff==0.17.6 mypy==2.4.1"
+# The target of the page in the browser, for its build and for the check that it compiles.
+case $1 in
+web | test)
+    wasm=wasm32-unknown-unknown
+    if command -v rustup >/dev/null 2>&1 && ! rustup target list --installed | grep -qx "$wasm"; then
+        rustup --quiet target add "$wasm" || echo "cannot install Rust's target $wasm: crates/web is not checked" >&2
+    fi
+    ;;
+esac
+
+# maturin alone for a wheel; everything that checks and tests the Python package for the tests.
+requirements=python/requirements-test.txt
+case $1 in
+wheel) wanted=$(grep '^maturin==' "$requirements") ;;
+test) wanted=$(cat "$requirements") ;;
+*) exit 0 ;;
+esac
 installed=target/python/installed
-if [ "$1" = test ] && [ "$(cat "$installed" 2>/dev/null)" != "$linters" ]; then
-    echo "installing: $linters" >&2
-    # shellcheck disable=SC2086
-    if python3 -m venv target/python && target/python/bin/pip install --quiet $linters; then
-        echo "$linters" >"$installed"
+has=$(cat "$installed" 2>/dev/null || true)
+if [ "$has" != "$(cat "$requirements")" ] && [ "$has" != "$wanted" ]; then
+    echo "installing the Python packages of $requirements for: $1" >&2
+    mkdir -p target
+    printf '%s\n' "$wanted" >target/python-wanted.txt
+    if python3 -m venv --clear target/python &&
+        target/python/bin/python -m pip install --quiet -r target/python-wanted.txt; then
+        printf '%s\n' "$wanted" >"$installed"
     else
-        echo "cannot install $linters: the Python scripts are not checked" >&2
+        echo "cannot install them: the Python package is not built, Python is not checked" >&2
     fi
 fi

@@ -26,8 +26,13 @@ fn main() {
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let out = PathBuf::from(variable("OUT_DIR"));
     let arch = variable("CARGO_CFG_TARGET_ARCH");
-    // Debian keeps <asm/types.h> in a folder of the architecture.
-    let includes = [variable("DEP_BPF_INCLUDE"), format!("/usr/include/{arch}-linux-gnu"), FOLDER.to_owned()];
+    // Debian keeps <asm/types.h> in a folder of the architecture, and in another one for cross-compilers.
+    let includes = [
+        variable("DEP_BPF_INCLUDE"),
+        format!("/usr/include/{arch}-linux-gnu"),
+        format!("/usr/{arch}-linux-gnu/include"),
+        FOLDER.to_owned(),
+    ];
     for Program { name, shared, layout } in PROGRAMS {
         let path = format!("{FOLDER}/{shared}.h");
         let header = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -44,6 +49,11 @@ fn main() {
 fn compile(source: &str, includes: &[String], asserts: &Path, object: &Path) {
     let mut clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".into()));
     clang.args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-c", source, "-o"]).arg(object);
+    // Objects have no place of the build in them, so that two builds in different folders are equal.
+    let here = std::env::current_dir().unwrap_or_else(|error| panic!("the present folder: {error}"));
+    let folders = [(here.as_path(), "bpf-sources"), (object.parent().unwrap_or(object), "bpf-generated")];
+    let folders = folders.into_iter().chain(includes.first().map(|folder| (Path::new(folder), "libbpf")));
+    clang.args(folders.map(|(folder, name)| format!("-ffile-prefix-map={}={name}", folder.display())));
     clang.args(includes.iter().map(|folder| format!("-I{folder}"))).arg("-include").arg(asserts);
     match clang.status() {
         Ok(status) if status.success() => {}

@@ -51,10 +51,12 @@ def packet_socket(device: str) -> socket.socket:
 
 @dataclass
 class Flow:
-    """A connection by its number; `per_device` successive ones belong to one mobile device."""
+    """A connection by its number; `per_device` successive ones belong to one mobile device. Connections that
+    have the same number one after the other differ in `isn`, which both initial sequence numbers contain."""
 
     number: int
     per_device: int = 1
+    isn: int = 0
 
     def ends(self, up: bool) -> tuple[int, int, int, int]:
         """Addresses and ports: source address, destination address, source port, destination port."""
@@ -81,8 +83,8 @@ def segment(flow: Flow, up: bool, flags: int, seq: int, ack: int, payload: int =
                 "!HHIIBBHHH",
                 src_port,
                 dst_port,
-                own + seq,
-                other + ack if flags & ACK else 0,
+                (own + flow.isn + seq) % 2**32,
+                (other + flow.isn + ack) % 2**32 if flags & ACK else 0,
                 (20 + len(options)) << 2,
                 flags,
                 65_535,

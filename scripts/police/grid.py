@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Measures what `paceline police --mode safe` costs and saves, with this host's TCP over emulated links.
 
-    scripts/police/grid.py [--paceline PATH] [--seconds S] [--share P] [--only KEY=VALUE[,VALUE...]]...
+    scripts/police/grid.py [--paceline PATH] [--seconds S] [--share P] [--max-segments N]
+        [--only KEY=VALUE[,VALUE...]]... [--simulated SEEDS]
 
 For each control, number of flows, rate, round trip and loss there are two runs, without and with the policer
 at the receiver's device: goodput with it over goodput without it, segments retransmitted with and without it,
-and the share of ACKs that it dropped. KEY is control, flows, rate, rtt or loss. Needs root and iperf3.
+and the share of ACKs that it dropped. KEY is control, flows, rate, rtt or loss. Needs root and iperf3;
+with --simulated, which runs the simulator's TCP over the same links, neither.
 
 At the device of the receiver, the hard case for the policer, no unacknowledged data has passed when an ACK
 comes.
@@ -39,31 +41,48 @@ FEW_RETRANSMITTED = 50
 QUEUE_BYTES_PER_MBPS = 2500
 
 
-def scenario(point: dict[str, str]) -> str:
+def scenario(point: dict[str, str], duration: str, hop: str, station: str) -> str:
     """A link with the rate, round trip and loss of a point; rates in Mb/s, times in ms."""
     queue = max(60_000, int(float(point["rate"]) * QUEUE_BYTES_PER_MBPS))
     return (
-        "[run]\nduration = \"3600 s\"\nwarmup = \"100 ms\"\n"
-        "[core]\nhops = [{ rate = \"10 Gb/s\", delay = \"0 ms\" }]\n"
+        f"[run]\nduration = \"{duration}\"\nwarmup = \"100 ms\"\n"
+        f"[core]\nhops = [{{ rate = \"10 Gb/s\", delay = \"0 ms\"{hop} }}]\n"
         f"[link]\ndelay = \"{float(point['rtt']) / 2} ms\"\nqueue = \"{queue} B\"\n"
         f"loss_percent = {point['loss']}.0\n"
         f"[link.fixed]\ndownlink_rate = \"{point['rate']} Mb/s\"\n"
-        "[[station]]\ncount = 1\n"
+        f"[[station]]\n{station}\n"
     )
 
 
-def measure(paceline: str, point: dict[str, str], seconds: int, share: str | None) -> dict[str, float]:
-    """One run: goodput in Mb/s, retransmitted segments, and what the policer saw and dropped."""
+def simulate(paceline: str, point: dict[str, str], seconds: int, police: str, seeds: int) -> dict[str, float]:
+    """The figures of `measure` by simulation: the mean goodput, and the sums of the other ones."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        (place / "link.toml").write_text(scenario(point), encoding="utf-8")
+        text = scenario(point, f"{seconds} s", f", police = {{ {police} }}", f"flows = {point['flows']}")
+        (place / "link.toml").write_text(text, encoding="utf-8")
+        run(paceline, "run", str(place / "link.toml"), "--out", str(place / "results"), "--seeds", str(seeds),
+            "--set", f"tcp.congestion_control={point['control']}")
+        runs = json.loads((place / "results" / "summary.json").read_text(encoding="utf-8"))["runs"]
+    return {
+        "goodput": sum(one["totals"]["goodput_mbps"] for one in runs) / len(runs),
+        "retransmitted": sum(flow["retransmissions"] for one in runs for flow in one["flows"]),
+        "acks": sum(one["policers"][0]["acks"] for one in runs),
+        "dropped": sum(one["policers"][0]["dropped"] for one in runs),
+    }
+
+
+def measure(paceline: str, point: dict[str, str], seconds: int, limit: str | None) -> dict[str, float]:
+    """One run: goodput in Mb/s, retransmitted segments, and the ACKs that a policer saw and dropped."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "link.toml").write_text(scenario(point, "3600 s", "", "count = 1"), encoding="utf-8")
         police = ""
-        if share is not None:
+        if limit is not None:
             police = (
-                f"{paceline} police attach $device --direction egress --drop-share {share} 2>attached & "
+                f"{paceline} police attach $device --direction egress {limit} 2>attached & "
                 "for try in $(seq 100); do grep -q attached attached && break; sleep 0.1; done; "
             )
-        finish = f"; {paceline} police show $device --json >police.json" if share is not None else ""
+        finish = f"; {paceline} police show $device --json >police.json" if limit is not None else ""
         per_flow = min(int(point["flows"]), 128)
         processes = int(point["flows"]) // per_flow
         clients = " & ".join(
@@ -86,7 +105,7 @@ def measure(paceline: str, point: dict[str, str], seconds: int, share: str | Non
             end = json.loads((place / f"iperf{number}.json").read_text(encoding="utf-8"))["end"]
             totals["goodput"] += end["sum_received"]["bits_per_second"] / 1e6
             totals["retransmitted"] += end["sum_sent"].get("retransmits", 0)
-        if share is not None:
+        if limit is not None:
             report = json.loads((place / "police.json").read_text(encoding="utf-8"))["policers"][0]
             totals["acks"], totals["dropped"] = report["acks"], report["dropped"]
         return totals
@@ -97,23 +116,32 @@ def main() -> None:
     parser.add_argument("--paceline", default=None)
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--share", default="80%")
+    parser.add_argument("--max-segments", type=int, default=16)
     parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--simulated", type=int, metavar="SEEDS")
     args = parser.parse_args()
     grid = dict(GRID)
-    for limit in args.only:
-        key, _, values = limit.partition("=")
+    for only in args.only:
+        key, _, values = only.partition("=")
         if key not in grid:
-            parser.error(f"--only {limit}: the keys are {', '.join(grid)}")
+            parser.error(f"--only {only}: the keys are {', '.join(grid)}")
         grid[key] = values.split(",")
     paceline = str(Path(args.paceline or built_program()).resolve())
+    limit = f"--drop-share {args.share} --max-segments {args.max_segments}"
+    share = float(args.share.removesuffix("%")) / (100 if args.share.endswith("%") else 1)
+    police = f"drop_share = {share}, max_segments = {args.max_segments}"
     missed = 0
     print(f"{'control':8} {'flows':>5} {'Mb/s':>6} {'RTT ms':>6} {'loss %':>6} {'without':>8} {'with':>8} "
           f"{'ratio':>6} {'retr.':>7} {'with':>7} {'dropped':>8}")
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
         try:
-            plain = measure(paceline, point, args.seconds, None)
-            policed = measure(paceline, point, args.seconds, args.share)
+            if args.simulated:
+                plain = simulate(paceline, point, args.seconds, "drop_share = 0.0", args.simulated)
+                policed = simulate(paceline, point, args.seconds, police, args.simulated)
+            else:
+                plain = measure(paceline, point, args.seconds, None)
+                policed = measure(paceline, point, args.seconds, limit)
         except (CommandError, OSError, KeyError) as error:
             print(f"{point}: {error}", flush=True)
             missed += 1

@@ -21,6 +21,8 @@ BURST_BYTES = 5000
 BURST_S = 1.0
 # Queue of the shaper in bytes. Chosen: 5 ms at 100 Mb/s, and 0.5 s at 1 Mb/s.
 SHAPER_QUEUE = 64_000
+# Queue in bytes where nothing shapes: 1000 frames, the txqueuelen of Ethernet in Linux.
+INTERFACE_QUEUE = 1_514_000
 # Burst of the shaper in bytes. Chosen: ten packets, since timers of a virtual machine may be 1 ms late.
 SHAPER_BURST = 15_200
 # Preamble, checksum and gap of an Ethernet frame in bytes (IEEE 802.3), which a shaper does not see.
@@ -38,7 +40,7 @@ CLIENTS = ("10.21.0.2", "10.21.0.3")
 
 
 class Setting(NamedTuple):
-    """A point: Mb/s of the source, percent of dropped ACKs, sessions, and how many are exempt."""
+    """A point: Mb/s and queue of the source, percent of dropped ACKs, sessions, and how many are exempt."""
 
     rate: int
     drop: int
@@ -47,6 +49,7 @@ class Setting(NamedTuple):
     exempt: int = 0
     control: str = "cubic"
     per_flow: bool = False
+    queue: int = SHAPER_QUEUE
 
     def without_policer(self) -> "Setting":
         return self._replace(drop=0, mode="published", exempt=0, per_flow=False)
@@ -154,7 +157,7 @@ class RouterNetwork:
         run("ip", "-n", self.client, "route", "add", "default", "via", "10.21.0.1")
         self.run_in(self.router, "sysctl", "-qw", "net.ipv4.ip_forward=1")
         run("tc", "-n", self.server, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate",
-            f"{self.point.rate}mbit", "burst", str(SHAPER_BURST), "limit", str(SHAPER_QUEUE),
+            f"{self.point.rate}mbit", "burst", str(SHAPER_BURST), "limit", str(self.point.queue),
             "overhead", str(FRAME_OVERHEAD))
 
     def link(self, one: str, device: str, other: str, peer: str) -> None:

@@ -1,6 +1,8 @@
 //! Errors of a command, by exit code: bad input (2) and failures (1).
 
-use crate::output;
+use paceline_live::service::log::{self, Level};
+use paceline_sim::ScenarioError;
+use paceline_study::InputError;
 use std::process::ExitCode;
 
 #[derive(Debug)]
@@ -24,7 +26,7 @@ impl Failure {
             Self::Input(error) => (error, 2),
             Self::Failed(error) => (error, 1),
         };
-        output::message(&format!("paceline: {error:#}\n"));
+        log::message(Level::Error, &format!("{error:#}"), &[("PACELINE_EVENT", "failed")]);
         ExitCode::from(code)
     }
 }
@@ -32,5 +34,17 @@ impl Failure {
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(error)
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Self::Input(error.into())
+    }
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        Self::Input(error.into())
     }
 }

@@ -12,10 +12,8 @@ mod published;
 mod quantity;
 mod report;
 mod results_folder;
-mod scenario_file;
-mod similar;
+mod scenario_args;
 mod sweep;
-mod table;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -27,7 +25,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// TCP over LTE: simulate it, run real programs through it, and measure the effect of an ACK filter.
 #[derive(Parser)]
-#[command(name = "paceline", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PACELINE_COMMIT"), ")"), propagate_version = true)]
+#[command(name = "paceline", version = paceline_study::VERSION, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -1,13 +1,8 @@
-//! Output of a command: data on stdout, messages on stderr, and the version that results carry.
+//! Output of a command: data on stdout, messages on stderr.
 
 use anyhow::Context;
-use paceline_sim::Origin;
-use std::io::{self, Write};
 
-/// Version and commit of this program.
-pub fn origin() -> Origin {
-    Origin { version: env!("CARGO_PKG_VERSION").into(), commit: env!("PACELINE_COMMIT").into() }
-}
+use std::io::{self, Write};
 
 /// Writes to stdout. A closed pipe (`| head`) is not an error.
 pub fn print(text: &str) -> anyhow::Result<()> {
@@ -33,9 +28,4 @@ pub fn message(text: &str) {
 /// JSON as text of several lines.
 pub fn json(value: &serde_json::Value) -> String {
     serde_json::to_string_pretty(value).expect("results are plain data") + "\n"
-}
-
-/// A number and its noun: `1 station`, `2 stations`.
-pub fn count(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }

@@ -1,7 +1,7 @@
 //! Published values beside ours, as `summary.json` of `paceline reproduce` has them: the columns of the table
 //! that all experiments share, as text and as CSV.
 
-use crate::table::align;
+use paceline_report::table::align;
 use serde::Deserialize;
 use std::fmt::Write;
 

@@ -6,6 +6,7 @@
 
 use crate::failure::{Failure, Outcome};
 use anyhow::Context;
+use paceline_report::files::files;
 use paceline_sim::{Scenario, Summary};
 use serde_json::Value;
 use std::fs::{self, File};
@@ -39,33 +40,8 @@ impl ResultsFolder {
     }
     /// Writes scenario, traces, summary and tables, then renames the folder to its final name.
     pub fn finish(mut self, scenario: &Scenario, summary: &Summary) -> anyhow::Result<()> {
-        // The traces are copied, so that `paceline run DIR/resolved.toml` gives the same figures again.
-        let mut scenario = scenario.clone();
-        for (key, file) in scenario.link.iter_mut().flat_map(|link| link.traces_mut()) {
-            file.name = format!("{}.trace", key.rsplit('.').next().unwrap_or(key));
-            let bytes = file.trace.as_ref().map_or(Vec::new(), |trace| trace.to_file());
-            fs::write(self.path(&file.name), bytes).with_context(|| format!("cannot write {}", file.name))?;
-        }
-        let mut files = vec![
-            ("resolved.toml", scenario.to_toml()),
-            ("summary.json", summary.to_json()),
-            ("stations.csv", summary.stations_csv()),
-            ("flows.csv", summary.flows_csv()),
-            ("timeseries.csv", summary.timeseries_csv()),
-        ];
-        files.extend(summary.queues_csv().map(|text| ("queues.csv", text)));
-        let paths = summary.paths_csv().map(|texts| ["paths.csv", "switches.csv"].into_iter().zip(texts));
-        files.extend(paths.into_iter().flatten());
-        if scenario.handover.is_some() {
-            files.push(("handovers.csv", summary.handovers_csv()));
-        }
-        files.extend(summary.routers_csv().map(|text| ("routers.csv", text)));
-        files.extend(summary.policers_csv().map(|text| ("policers.csv", text)));
-        if summary.mode == "emulated" {
-            files.push(("kernel_connections.csv", summary.kernel_connections_csv()));
-        }
-        for (name, text) in files {
-            fs::write(self.path(name), text).with_context(|| format!("cannot write {name}"))?;
+        for (name, bytes) in files(scenario, summary) {
+            fs::write(self.path(&name), bytes).with_context(|| format!("cannot write {name}"))?;
         }
         let _ = fs::remove_dir(&self.target); // `create` allowed an empty folder
         fs::rename(&self.partial, &self.target)

@@ -69,7 +69,9 @@ fn the_published_policer_drops_its_share_of_all_acks() {
     let report = show(&testbed);
     let (acks, dropped) = (report["acks"].as_u64().unwrap(), report["dropped"].as_u64().unwrap());
     assert!(acks >= 5, "{report}");
-    assert_eq!(dropped, acks * 52_429 / 65_536, "four of five, evenly spread: {report}");
+    // The kernel moves the server between cores. Two ACKs that are judged on two cores at once may count as
+    // one in the connection's share; `police_twin.rs` checks every decision on one core.
+    assert!(dropped.abs_diff(acks * 52_429 / 65_536) <= 2, "four of five, evenly spread: {report}");
 }
 
 #[test]
@@ -129,9 +131,76 @@ fn a_file_attaches_its_policers_and_its_unit_is_valid() {
         return;
     }
     let unit = include_str!("../../../packaging/paceline-police.service");
-    testbed.dir.write("paceline-police.service", unit.replace("/usr/local/bin/paceline", PACELINE));
+    testbed.dir.write("paceline-police.service", unit.replace("/usr/bin/paceline", PACELINE));
     let verified = testbed.try_shell(&testbed.client, "systemd-analyze verify ./paceline-police.service");
     assert_eq!(verified.code, 0, "{verified:?}");
+}
+
+#[test]
+fn an_estimate_drops_nothing_and_agrees_with_the_capture() {
+    let Some(testbed) = router() else { return };
+    testbed.dir.write("file", common::namespace::random_bytes(20_000_000));
+    let _server = testbed.serve_files();
+    let estimate =
+        "estimate mob --direction ingress --drop-share 80% --seconds 60 --ns-per-packet 2000 --json";
+    let mut counting =
+        testbed.start(&testbed.middlebox, "estimate", &format!("{PACELINE} police {estimate}"));
+    wait_for("the estimate", || counting.output_so_far().stderr.contains("counting at mob").then_some(()));
+    let mut capture = testbed.start(
+        &testbed.middlebox,
+        "capture",
+        "tshark -q -i mob -s 120 -w estimated.pcapng tcp or icmp",
+    );
+    // tshark names the device some 100 ms before it captures: an echo in the file shows that it does.
+    wait_for("the capture", || {
+        testbed.shell(&testbed.client, "ping -q -c 1 -s 32 -p 7061636c 10.20.0.1");
+        std::fs::read(testbed.dir.join("estimated.pcapng"))
+            .is_ok_and(|bytes| bytes.windows(16).any(|part| part == b"paclpaclpaclpacl"))
+            .then_some(())
+    });
+    testbed.download("file", "http://10.20.0.1:8000");
+    capture.signal("INT");
+    capture.finish();
+    counting.signal("INT");
+    let live = parse_json(&counting.finish().stdout);
+    assert_eq!(police(&testbed, "show mob").code, 1, "nothing is left");
+    let captured = police(&testbed, "estimate estimated.pcapng --drop-share 80% --ns-per-packet 2000 --json");
+    assert_eq!(captured.code, 0, "{captured:?}");
+    let captured = parse_json(&captured.stdout);
+    let figure = |of: &Value, key: &str| of[key].as_f64().unwrap();
+    for estimate in [&live, &captured] {
+        let kept: u64 =
+            estimate["would_keep"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(figure(estimate, "would_drop") + kept as f64, figure(estimate, "acks"), "{estimate}");
+        let expected = figure(estimate, "would_drop_per_s") * 2000.0 / 1e9;
+        assert!((figure(estimate, "cpu_share_saved") - expected).abs() < 1e-9, "{estimate}");
+    }
+    // Times of the capture and of the program differ by microseconds.
+    let (acks, drops) = (figure(&live, "acks"), figure(&live, "would_drop"));
+    assert!(acks > 200.0, "{live}");
+    assert!((figure(&captured, "acks") - acks).abs() <= 0.05 * acks, "{live} {captured}");
+    assert!((figure(&captured, "would_drop") - drops).abs() <= 0.05 * acks, "{live} {captured}");
+}
+
+#[test]
+fn a_simulated_capture_has_an_estimate() {
+    let dir = common::TestDir::new();
+    dir.paceline_ok(&["run", "single-station", "--set", "run.duration=8 s", "--pcap", "--out", "r"]);
+    let estimate = |more: &[&str]| {
+        dir.paceline(&[&["police", "estimate", "r/seed-1.pcapng", "--drop-share", "0.8"], more].concat())
+    };
+    let safe = estimate(&[]);
+    assert!(safe.code == 0 && safe.stdout.contains("would drop"), "{safe:?}");
+    let blind = parse_json(&estimate(&["--mode", "published", "--json"]).stdout);
+    let share = blind["share_of_acks"].as_f64().unwrap();
+    assert!((share - 0.8).abs() < 0.01, "four of five, evenly spread: {blind}");
+    for (more, part) in [
+        (&["--direction", "ingress"][..], "is a capture: --direction is for devices"),
+        (&["--receivers", "x"], "invalid IP address"),
+    ] {
+        let refused = estimate(more);
+        assert!(refused.code == 2 && refused.stderr.contains(part), "{more:?}: {refused:?}");
+    }
 }
 
 #[test]

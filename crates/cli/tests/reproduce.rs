@@ -143,7 +143,21 @@ fn rows_of_the_router_compare_policed_with_unpoliced_runs() {
     let json = dir.json("out/summary.json");
     let rows = json["rows"].as_array().unwrap();
     let ids: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["5a-rate", "5a-retransmissions", "5a-growth", "5b", "5b-safe", "5c", "5d", "5e"]);
+    assert_eq!(
+        ids,
+        [
+            "5a-rate",
+            "5a-retransmissions",
+            "5a-growth",
+            "5b",
+            "5b-safe",
+            "5c",
+            "5c-rates",
+            "5d",
+            "5e",
+            "5e-cause"
+        ]
+    );
     for value in rows.iter().flat_map(|row| row["values"].as_array().unwrap()) {
         assert!(value["ours"].is_number(), "{value}");
     }

@@ -44,6 +44,14 @@ fn a_users_first_ten_minutes_work() {
 }
 
 #[test]
+fn the_pictures_of_the_places_are_up_to_date() {
+    if have_programs(&["python3"]) {
+        let output = run(Command::new(root().join("scripts/draw_places.py")).arg("--check"));
+        assert_eq!(output.code, 0, "{output:?}");
+    }
+}
+
+#[test]
 fn no_script_assumes_the_folder_of_builds() {
     let mut files = vec![root().join("Makefile")];
     for folder in ["scripts", "scripts/gateway"] {

@@ -235,3 +235,38 @@ fn json_of_a_sweep_is_its_file() {
     let json = sweep(&dir, "out", &["--json"]);
     assert_eq!(json, dir.read("out/sweep.json"));
 }
+
+#[test]
+fn a_sweep_on_dask_without_the_python_package_says_what_is_missing() {
+    let dir = TestDir::new();
+    dir.write("python3", "#!/bin/sh\necho \"ModuleNotFoundError: No module named 'paceline'\" >&2\nexit 1\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(dir.join("python3"), mode).expect("the file is ours");
+    let args = ["sweep", "good.toml", "--over", "station.count=1", "--out", "out", "--dask", "tcp://h:1"];
+    let output = Command::new(PACELINE)
+        .args(args)
+        .current_dir(dir.path())
+        .env("PATH", dir.path())
+        .output()
+        .expect("the program starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    for part in
+        ["--dask", "lacks the Python package paceline", "No module named 'paceline'", "docs/python.md"]
+    {
+        assert!(message.contains(part), "{part}: {message}");
+    }
+    assert!(!dir.join("out").exists());
+    // With the package, the same words go to it.
+    dir.write("python3", "#!/bin/sh\n[ \"$2\" = -c ] || printf '%s\\n' \"$@\"\n");
+    let output = Command::new(PACELINE)
+        .args(args)
+        .args(["--set", "run.seed=3", "--seeds", "2"])
+        .current_dir(dir.path())
+        .env("PATH", format!("{}:/usr/bin:/bin", dir.path().display()))
+        .output()
+        .expect("the program starts");
+    let words = String::from_utf8_lossy(&output.stdout).into_owned();
+    let expected = "-P\n-m\npaceline\nsweep\ngood.toml\n--set=run.seed=3\n--over=station.count=1\n--seeds=2\n--out\nout\n--dask=tcp://h:1\n";
+    assert_eq!(words, expected, "{}", String::from_utf8_lossy(&output.stderr));
+}

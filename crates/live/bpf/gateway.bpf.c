@@ -17,18 +17,26 @@
 // The upload of an accelerated connection without downlink data does not pass the worker: gateway_ingress
 // redirects it from port to port, which costs less than the bridge. Like the rest of the connection, the
 // upload does not pass the bridge's filters.
+//
+// With mss_clamp, gateway_ingress lowers the segment size of the SYNs that stay in the kernel; a worker does
+// so with its own.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "clamp.h"
 #include "comparison.h"
 #include "datagram.h"
+#include "experiment.h"
 
 // skb->pkt_type (linux/if_packet.h): sent to this machine's Ethernet address, or to another one.
 #define PACKET_HOST 0
 #define PACKET_OTHERHOST 3
+
+// More bytes than the headers of a SYN have, with all encapsulations.
+#define MOST_HEADERS 512
 
 // PASS: to the kernel; REDIRECT: to the other port; COPY: to the worker and the kernel; TAKE: to the worker.
 enum verdict { PASS, REDIRECT, COPY, TAKE };
@@ -38,7 +46,7 @@ struct decision {
 	__u32 verdict;
 	__u32 ifindex;
 	__u32 len;
-	__u32 unused;
+	__u32 syn; // a SYN whose segment size may be lowered
 };
 
 struct {
@@ -76,6 +84,13 @@ struct {
 	__type(key, struct prefix);
 	__type(value, __u32);
 } policies SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct experiment);
+} experiments SEC(".maps");
 
 // This machine's own addresses, in routed mode.
 struct {
@@ -214,7 +229,19 @@ static __always_inline enum verdict decide_fragment(const struct segment *segmen
 	return TAKE;
 }
 
-static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
+// Whether the experiment leaves the new connections of this device to the kernel. A device whose ACKs are
+// filtered takes no part.
+static __always_inline int is_left_by_experiment(const struct address *mobile, const __u32 *policy)
+{
+	__u32 zero = 0;
+	struct experiment *experiment = bpf_map_lookup_elem(&experiments, &zero);
+
+	if (!experiment || (policy && *policy == POLICY_FILTER))
+		return 0;
+	return is_untouched(mobile, experiment);
+}
+
+static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker, __u32 *syn)
 {
 	__u32 zero = 0, forwarded;
 	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
@@ -225,13 +252,16 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 	enum packet_kind kind;
 	__u32 *policy;
 	int upwards;
+	struct packet packet = { .skb = skb, .from_network = 1 };
 
 	if (!s || !s->workers || !is_for_another(skb, s))
 		return PASS;
 	upwards = skb->ifindex == s->mobile_ifindex;
 	__builtin_memset(&segment, 0, sizeof(segment));
-	kind = classify(skb, upwards, &segment);
-	if (kind == OTHER)
+	kind = classify(&packet, upwards, &segment);
+	*syn = kind == SEGMENT && (segment.flags & TCP_SYN) && (s->clamp_mss || s->clamp_mtu);
+	// The packets that routed mode sends have no encapsulation.
+	if (kind == OTHER || (s->routed && segment.tunnelled))
 		return PASS;
 	*worker = hash_of(&segment.connection.mobile, s->seed) % s->workers;
 	heartbeat = bpf_map_lookup_elem(&heartbeats, worker);
@@ -266,6 +296,11 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker)
 			count(LEFT_BY_OVERLOAD);
 			return PASS;
 		}
+		if (is_left_by_experiment(&segment.connection.mobile, policy)) {
+			record_syn(&segment.connection, upwards);
+			count(LEFT_BY_EXPERIMENT);
+			return PASS;
+		}
 		bpf_map_delete_elem(&kernel_flows, &segment.connection); // a SYN opens a new connection
 	} else if ((forwarded = forwarded_by_kernel(&segment, upwards))) {
 		if (forwarded == UPLOAD && s->redirect_limit)
@@ -286,7 +321,8 @@ int gateway_fanout(struct __sk_buff *skb)
 	if (!decision)
 		return 0;
 	decision->ifindex = skb->ifindex;
-	decision->verdict = decide(skb, &worker);
+	decision->syn = 0;
+	decision->verdict = decide(skb, &worker, &decision->syn);
 	return worker;
 }
 
@@ -317,6 +353,21 @@ static __always_inline int redirect(struct __sk_buff *skb)
 	return bpf_redirect(skb->ifindex == s->mobile_ifindex ? s->server_ifindex : s->mobile_ifindex, 0);
 }
 
+// Lowers the segment size of a SYN that the kernel forwards.
+static __always_inline void clamp_syn(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+	struct packet packet = { .skb = skb };
+	struct segment segment;
+
+	__builtin_memset(&segment, 0, sizeof(segment));
+	if (!s || bpf_skb_pull_data(skb, skb->len < MOST_HEADERS ? skb->len : MOST_HEADERS) ||
+	    classify(&packet, 0, &segment) != SEGMENT || !(segment.flags & TCP_SYN))
+		return;
+	clamp_mss(&packet, &segment, highest_mss(s, &segment));
+}
+
 SEC("tcx/ingress")
 int gateway_ingress(struct __sk_buff *skb)
 {
@@ -328,6 +379,9 @@ int gateway_ingress(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	verdict = decision->ifindex == skb->ifindex && decision->len == skb->len ? decision->verdict : PASS;
 	decision->verdict = PASS;
+	if (verdict == PASS && decision->syn && decision->ifindex == skb->ifindex)
+		clamp_syn(skb);
+	decision->syn = 0;
 	if (verdict == REDIRECT)
 		return redirect(skb);
 	return verdict == TAKE ? TC_ACT_SHOT : TC_ACT_UNSPEC;

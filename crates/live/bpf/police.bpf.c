@@ -15,10 +15,13 @@ _Static_assert(REASONS == 24, "the counters have one place for each reason");
 #define MIN_RECOVERY_NS 100000000ULL
 #define SPARSE_GAP_NS 100000000ULL
 #define MIN_GAP_NS 1000000ULL
+#define SLOW_START_GAP_NS 500000ULL
+#define FLAT_ROUNDS 3
 #define ONE 65536U
 #define MAX_DEBT (8 * ONE)
 #define ACKS_PER_RTT 4
 #define FIRST_SEGMENTS_COUNT 64
+#define SEGMENTS_PER_GAP 512
 #define SPARSE_RUN 16
 #define THINNED_SEGMENTS 4
 #define MEAN_SHIFT 3
@@ -145,12 +148,39 @@ static __always_inline __u64 round_trip(const struct flow *flow)
 	return flow->sender_rtt && flow->receiver_rtt ? flow->sender_rtt + flow->receiver_rtt : 0;
 }
 
+static __always_inline int in_slow_start(const struct flow *flow)
+{
+	return flow->flat_rounds < FLAT_ROUNDS;
+}
+
+static __always_inline void count_round(struct flow *flow, __u64 now, __u32 advance)
+{
+	__u32 sum = flow->round_bytes + advance;
+	flow->round_bytes = sum < advance ? 0xffffffff : sum;
+	if (now - flow->round_at < round_trip(flow))
+		return;
+	__u32 grown = flow->grown_bytes + (flow->grown_bytes >> 2);
+	if (grown < flow->grown_bytes)
+		grown = 0xffffffff;
+	if (flow->round_bytes >= grown) {
+		flow->grown_bytes = flow->round_bytes;
+		if (in_slow_start(flow))
+			flow->flat_rounds = 0;
+	} else if (in_slow_start(flow)) {
+		flow->flat_rounds++;
+	}
+	flow->round_bytes = 0;
+	flow->round_at = now;
+}
+
 static __always_inline void recover(struct flow *flow, __u64 now)
 {
+	flow->flat_rounds = FLAT_ROUNDS;
 	__u64 rtt = round_trip(flow);
 	flow->off_until = now + (rtt > MIN_RECOVERY_NS ? rtt : MIN_RECOVERY_NS);
 	flow->window_bytes = 0;
 	flow->sampling = 0;
+	flow->acked = 0;
 }
 
 static __always_inline void sample_window(struct flow *flow, __u64 now)
@@ -321,12 +351,16 @@ static __always_inline int floors(const struct flow *flow, const struct policy *
 	__u64 most = (__u64)policy->max_segments * segment;
 	if (most > window / ACKS_PER_RTT)
 		most = window / ACKS_PER_RTT;
+	if (most > flow->acked / SEGMENTS_PER_GAP)
+		most = flow->acked / SEGMENTS_PER_GAP;
 	if (newly < 0 || (__u32)newly > most)
 		return SEGMENT_FLOOR;
 	__u64 rtt = round_trip(flow);
 	__u64 longest = rtt ? rtt / ACKS_PER_RTT : UNKNOWN_RTT_GAP_NS;
 	if (longest < MIN_GAP_NS)
 		longest = MIN_GAP_NS;
+	if (in_slow_start(flow))
+		longest = SLOW_START_GAP_NS;
 	if (now - flow->kept_at > longest)
 		return TIME_FLOOR;
 	return DROPPED;
@@ -346,6 +380,7 @@ static __always_inline void on_acknowledgment(struct flow *flow, __u64 now, cons
 		__u32 sum = flow->acked + (__u32)advance;
 		flow->acked = sum < flow->acked ? 0xffffffff : sum;
 		flow->in_recovery = 0;
+		count_round(flow, now, advance);
 		if (is_ack)
 			flow->mean_advance = flow->mean_advance - (flow->mean_advance >> MEAN_SHIFT) +
 					     ((__u32)advance >> MEAN_SHIFT);
@@ -503,7 +538,7 @@ int police(struct __sk_buff *skb)
 		if (entry)
 			entry->reasons[reason]++;
 	}
-	return reason == DROPPED ? TCX_DROP : TCX_NEXT;
+	return reason == DROPPED && !policy->dry_run ? TCX_DROP : TCX_NEXT;
 }
 
 SEC("tc")

@@ -59,7 +59,8 @@ struct policy {
 	__u8 gtp;	// look into GTP-U
 	__u8 ip_link;	// frames begin with an IP header
 	__u8 test_clock; // the time comes from skb->tstamp, for tests
-	__u8 unused[2];
+	__u8 dry_run; // decide and count, but drop nothing
+	__u8 unused;
 };
 
 // Key of the exempt prefixes (BPF_MAP_TYPE_LPM_TRIE): length in bits and address; IPv4 as IPv4-mapped IPv6.
@@ -88,6 +89,7 @@ struct limiter {
 
 // As pep's `Flow`.
 struct flow {
+	__u64 round_at;
 	__u64 sample_at;
 	__u64 syn_at;
 	__u64 syn_ack_at;
@@ -107,6 +109,9 @@ struct flow {
 	__u32 window_bytes;
 	__u32 sample;
 	__u32 sample_ack;
+	__u32 round_bytes;
+	__u32 grown_bytes;
+	__u32 flat_rounds;
 	__u16 window;
 	__u8 phase;
 	__u8 shift;
@@ -114,7 +119,6 @@ struct flow {
 	__u8 pushed;
 	__u8 sampling;
 	__u8 seen;
-	__u32 unused;
 };
 
 // One connection in the table.

@@ -46,7 +46,9 @@ struct settings {
 	__u8 routed; // 1: this machine routes between the interfaces, 0: they are ports of a bridge
 	__u8 unused;
 	__u32 redirect_limit; // bytes of the longest frame that may be redirected from port to port; 0: none may
-	__u32 unused2;
+	// The highest segment size that SYNs may announce over IPv4, or the MTU from which it follows; 0: unknown.
+	__u16 clamp_mss;
+	__u16 clamp_mtu;
 };
 
 struct heartbeat {
@@ -72,8 +74,15 @@ enum counter {
 	LEFT_BY_CONNECTION,
 	LEFT_WITHOUT_HEARTBEAT,
 	LEFT_BY_OVERLOAD,
+	LEFT_BY_EXPERIMENT,
 	REDIRECTED,
 	COUNTERS,
+};
+
+// The choice of the devices whose new connections are accelerated, in an experiment.
+struct experiment {
+	__u32 seed;
+	__u32 share; // of 65536; all without an experiment, none after one that found harm
 };
 
 // The choice of the connections whose ACKs are not filtered, for comparison.

@@ -1,5 +1,6 @@
 //! The abilities of this host: privileges, devices and programs (`paceline doctor`).
 
+use crate::kernel::{Kernel, Need, PACED_CONTROLS, TCX};
 use std::fs::{self, OpenOptions};
 use std::process::{Command, Stdio};
 
@@ -12,6 +13,8 @@ pub struct Check {
     pub problem: Option<String>,
     /// Further information.
     pub detail: Option<String>,
+    /// The oldest kernel on which it works, if it depends on the kernel's version.
+    pub least_kernel: Option<String>,
 }
 
 /// Capability number of Linux (linux/capability.h): network administration.
@@ -56,8 +59,18 @@ fn missing_ip() -> Option<String> {
     (!is_there).then(|| "needs the command `ip` (Debian: apt-get install iproute2)".into())
 }
 
+/// The reason why this kernel is too old, which matters most: the others can be removed.
+fn too_old(need: &Need, works: impl Fn() -> anyhow::Result<()>) -> Option<String> {
+    let problem = Kernel::running()?.problem(need)?;
+    // A distribution may have added the function to an older kernel.
+    works().is_err().then_some(problem)
+}
+
 /// The reason why `paceline gateway` cannot work here, if there is one.
 pub fn gateway() -> Option<String> {
+    if let Some(problem) = too_old(&TCX, crate::gateway::trial) {
+        return Some(problem);
+    }
     let needed = [
         (CAP_NET_ADMIN, "CAP_NET_ADMIN to make a bridge and attach to interfaces"),
         (CAP_NET_RAW, "CAP_NET_RAW for its packet sockets"),
@@ -74,6 +87,9 @@ pub fn gateway() -> Option<String> {
 
 /// The reason why `paceline police` cannot work here, if there is one.
 pub fn police() -> Option<String> {
+    if let Some(problem) = too_old(&TCX, crate::police::trial) {
+        return Some(problem);
+    }
     let needed = [
         (CAP_NET_ADMIN, "CAP_NET_ADMIN to attach to interfaces"),
         (CAP_BPF, "CAP_BPF to load its kernel programs"),
@@ -87,15 +103,15 @@ pub fn police() -> Option<String> {
 
 /// The reason why `paceline pace` cannot work here, if there is one.
 pub fn pace() -> Option<String> {
+    if let Some(problem) = too_old(&PACED_CONTROLS, crate::pace::trial) {
+        return Some(problem);
+    }
     let needed = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON"), (CAP_NET_ADMIN, "CAP_NET_ADMIN")];
     if let Some((_, name)) = needed.iter().find(|(number, _)| !has_capability(*number)) {
         return Some(format!(
             "needs {name} to register a congestion control: run as root, or give it CAP_BPF, CAP_PERFMON, \
              CAP_NET_ADMIN"
         ));
-    }
-    if !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
-        return Some("the kernel has no type information (CONFIG_DEBUG_INFO_BTF)".into());
     }
     crate::pace::trial().err().map(|error| format!("{error:#}"))
 }
@@ -108,7 +124,14 @@ pub fn congestion_controls() -> Vec<String> {
 
 /// All abilities, in the order in which they are printed.
 pub fn all() -> Vec<Check> {
-    let check = |name, problem, detail| Check { name, problem, detail };
+    let check = |name, problem, detail| {
+        let need = match name {
+            "gateway" | "police" => Some(TCX),
+            "pace" => Some(PACED_CONTROLS),
+            _ => None,
+        };
+        Check { name, problem, detail, least_kernel: need.map(|need| need.least.to_string()) }
+    };
     let current = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();
     let priority = (!has_capability(CAP_SYS_NICE)).then(|| {
         "needs CAP_SYS_NICE: run as root; emulation works without it, but runs later on a busy machine"

@@ -60,7 +60,7 @@ impl Terminal {
         let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the kernel writes a `winsize`, which lives here.
         #[allow(unsafe_code)]
-        let known = unsafe { libc::ioctl(stdout().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) } == 0;
+        let known = unsafe { libc::ioctl(stdout().as_raw_fd(), libc::TIOCGWINSZ as _, &raw mut size) } == 0;
         if known && size.ws_row > 0 && size.ws_col > 0 {
             (size.ws_row.into(), size.ws_col.into())
         } else {

@@ -33,7 +33,7 @@ fn text(value: &toml::Value) -> String {
 fn every_key_is_described_with_its_default() {
     let least = "server = \"a\"\nmobile = \"b\"\n";
     let full = format!(
-        "{least}control = \"/c\"\nmetrics = \"127.0.0.1:1\"\n[[policy]]\nprefix = \"::/0\"\naction = \"leave\"\n\
+        "{least}mss_clamp = \"auto\"\ncontrol = \"/c\"\nmetrics = \"127.0.0.1:1\"\n[[policy]]\nprefix = \"::/0\"\naction = \"leave\"\n\
          [filter]\nrate = \"1 Mb/s\"\n"
     );
     let parse = |text: &str| keys(&GatewayConfig::parse("documents.toml", text).unwrap());

@@ -21,10 +21,10 @@ pub mod time;
 pub mod units;
 
 pub use address_table::AddressTable;
-pub use datagram::{fragments, rewrite, split, wire};
+pub use datagram::{fragments, mss, rewrite, split, tunnel, wire};
 pub use discipline::{CodelConfig, FairConfig, ManagedCounters, ManagedQueue, Queued};
 pub use keyed_hash::{HashKey, KeyedHasher};
-pub use node::{DropReason, Event, Node, Output, Port};
+pub use node::{DropReason, Event, Node, Output, Port, ServingCell};
 pub use packet::{
     Checksum, FlowKey, ForeignOptions, IpHeader, Offload, Packet, Parsed, Payload, SackBlocks, TcpFlags,
     TcpHeader, TcpOptions, Timestamps, Transport,

@@ -17,6 +17,8 @@ pub trait Node {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet);
     /// The time of [`Node::poll_timeout`] has come. An early call has no effect.
     fn handle_timeout(&mut self, now: Instant);
+    /// Another node has another serving cell for a station.
+    fn handle_serving_cell(&mut self, _now: Instant, _of: ServingCell) {}
     /// The next output, in order; `None` when there is no more at this time.
     fn poll_output(&mut self, now: Instant) -> Option<Output>;
     /// The time at which to call [`Node::handle_timeout`] next; not before the time of the last call.
@@ -61,9 +63,22 @@ pub enum DropReason {
     PathSwitch,
 }
 
+/// From now on the packets of a station pass another cell's part of the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServingCell {
+    /// The station.
+    pub station: usize,
+    /// Its cell, by index of the served cells.
+    pub cell: usize,
+    /// Whether it is the direction from the station; else the one towards it.
+    pub uplink: bool,
+}
+
 /// A notification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
+    /// A station has another serving cell.
+    ServingCell(ServingCell),
     /// Every byte of a finite transfer was acknowledged; the key is in the direction of the data.
     TransferComplete(FlowKey),
     /// A side gave the connection up because the peer does not answer; the key is in the direction from that

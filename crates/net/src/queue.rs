@@ -20,12 +20,16 @@ pub trait SduQueue {
     fn on_grant(&mut self, _now: Instant, _room: Bytes, _overhead: Bytes) {}
     /// The station was allocated a transport block of `size` in the direction towards it (its TBS).
     fn on_peer_block(&mut self, _size: Bytes) {}
+    /// The link is one of several: whether ACKs may be discarded ahead of it.
+    fn on_path(&mut self, _filters: bool) {}
     /// Drops every packet that arrived `lifetime` or longer ago (TS 36.323 §5.4, discardTimer).
     fn expire(&mut self, _now: Instant, _lifetime: Duration) {}
     /// Removes the packet at the head.
     fn pop(&mut self, now: Instant) -> Option<Packet>;
     /// Length of the packet at the head.
     fn head_len(&self) -> Option<Bytes>;
+    /// The time at which the packet at the head arrived.
+    fn head_arrived_at(&self) -> Option<Instant>;
     /// Bytes of all packets in the queue.
     fn bytes(&self) -> Bytes;
     /// Packets in the queue.
@@ -142,6 +146,9 @@ impl SduQueue for DropTail {
     }
     fn head_len(&self) -> Option<Bytes> {
         self.queue.front().map(|(_, packet)| Bytes(u64::from(packet.len)))
+    }
+    fn head_arrived_at(&self) -> Option<Instant> {
+        self.queue.front().map(|(arrived, _)| *arrived)
     }
     fn bytes(&self) -> Bytes {
         self.bytes

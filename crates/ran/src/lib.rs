@@ -14,6 +14,7 @@ mod cell;
 mod csv;
 mod decibel;
 mod duplex;
+mod hop;
 pub mod lte;
 mod mac;
 mod mcs;
@@ -28,13 +29,15 @@ mod slot;
 mod timing;
 
 pub use air::{BlockageConfig, Fading, RadioConfig};
-pub use bearer::Fate;
-pub use cell::{BlockSink, CORE, CapturedBlock, Cell, station_port};
+pub use bearer::{Carried, Fate};
+pub use cell::{BlockSink, CORE, CapturedBlock, Cell, DownlinkState, station_port};
 pub use cell::{
-    CellConfig, DropCounts, EventA3, ForwardingConfig, Handover, HandoverCause, HandoverRecord,
-    LinkMonitorConfig, LinkStats, SINR_ORIGIN_DB, StationConfig, StationLink,
+    CellConfig, EventA3, ForwardingConfig, Handover, HandoverCause, HandoverRecord, LinkMonitorConfig,
+    StationConfig, StationLink,
 };
+pub use cell::{RadioEvent, RadioStep, StepSink};
 pub use duplex::{Direction, Duplex};
+pub use hop::{DropCounts, LinkStats, SINR_ORIGIN_DB};
 pub use mac::power_headroom::HeadroomConfig;
 pub use mac::random_access::RandomAccessConfig;
 pub use mac::scheduler::Policy;

@@ -17,7 +17,15 @@ pub(crate) const LTE_PRB: PrbSize = PrbSize(8);
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Mcs {
     Lte(&'static lte::mcs::Mcs),
-    Nr { row: &'static nr::mcs::Mcs, layers: u8 },
+    Nr {
+        row: &'static nr::mcs::Mcs,
+        layers: u8,
+    },
+    /// Of a direct link in NR, whose allocations have so many resource elements of control information.
+    Sidelink {
+        row: &'static nr::mcs::Mcs,
+        control_re: u16,
+    },
 }
 
 impl Mcs {
@@ -25,20 +33,20 @@ impl Mcs {
     pub fn index(self) -> u8 {
         match self {
             Self::Lte(mcs) => mcs.index,
-            Self::Nr { row, .. } => row.index,
+            Self::Nr { row, .. } | Self::Sidelink { row, .. } => row.index,
         }
     }
     /// Modulation order.
     pub fn qm(self) -> u8 {
         match self {
             Self::Lte(mcs) => mcs.qm,
-            Self::Nr { row, .. } => row.qm,
+            Self::Nr { row, .. } | Self::Sidelink { row, .. } => row.qm,
         }
     }
     /// Number of layers.
     pub fn layers(self) -> u8 {
         match self {
-            Self::Lte(_) => 1,
+            Self::Lte(_) | Self::Sidelink { .. } => 1,
             Self::Nr { layers, .. } => layers,
         }
     }
@@ -47,6 +55,10 @@ impl Mcs {
         match self {
             Self::Lte(mcs) => lte::tbs::transport_block_bits(mcs.i_tbs, column(size, n_prb)),
             Self::Nr { row, layers } => nr::tbs::transport_block_bits(row, layers, size.0, n_prb),
+            Self::Sidelink { row, control_re } => {
+                let elements = u32::from(size.0) * u32::from(n_prb);
+                nr::tbs::block_bits_of(row, 1, elements.saturating_sub(u32::from(control_re)))
+            }
         }
     }
     /// Bits per PRB of a block of `n_prb` PRBs.
@@ -61,11 +73,9 @@ impl Mcs {
                 // Few PRBs have the first column.
                 if columns == 1 { 1 } else { (8 * columns).div_ceil(u16::from(size.0)).min(max) }
             }
-            Self::Nr { row, layers } => nr::tbs::fewest_prbs(
-                |prbs| nr::tbs::transport_block_bits(row, layers, size.0, prbs),
-                needed,
-                max,
-            ),
+            Self::Nr { .. } | Self::Sidelink { .. } => {
+                nr::tbs::fewest_prbs(|prbs| self.block_bits(size, prbs), needed, max)
+            }
         }
     }
     /// Probability that a block of `bits` fails at a linear SINR, in NR that of each layer; and the SINR in
@@ -73,7 +83,9 @@ impl Mcs {
     pub fn block_error(self, bits: u32, sinr: f64) -> (f64, Option<f64>) {
         match self {
             Self::Lte(mcs) => lte::block_errors::block_error_linear(mcs, bits, sinr),
-            Self::Nr { row, .. } => nr::block_errors::block_error_linear(row, bits, sinr),
+            Self::Nr { row, .. } | Self::Sidelink { row, .. } => {
+                nr::block_errors::block_error_linear(row, bits, sinr)
+            }
         }
     }
 }

@@ -51,7 +51,7 @@ impl Turns {
         Self { before, count }
     }
     /// Number of slots of the direction before this one, since slot 0.
-    fn index(&self, slot: Slot) -> u64 {
+    pub fn index(&self, slot: Slot) -> u64 {
         match &self.before.0[..] {
             [_] => slot.0 * self.count,
             period => slot.0 / period.len() as u64 * self.count + self.before.of(slot),

@@ -2,8 +2,9 @@
 //!
 //! [`scenario`] reads a file; [`Model`] builds its network as nodes of an [`Engine`]: hosts (`endpoints`),
 //! the core network, a proxy if there is one, and the access, a cell or a [`link`]. [`simulate`] runs the
-//! engine, has the model read (`counters`), and computes figures ([`results`]). [`reproduce`] sets them
-//! beside published ones. [`cell_facts`] states what follows from a cell's configuration without a run.
+//! engine, has the model read (`counters`), and computes figures ([`results`]). [`episode`] lets a caller act
+//! between steps of a run. [`reproduce`] sets figures beside published ones. [`cell_facts`] states what
+//! follows from a cell's configuration without a run.
 //!
 //! Pure: no sockets, no threads, no wall clock. The emulator runs the same [`Model`] in real time.
 #![forbid(unsafe_code)]
@@ -14,6 +15,8 @@ pub mod core_network;
 mod counters;
 mod endpoints;
 pub mod engine;
+pub mod episode;
+pub mod journey;
 pub mod link;
 mod managed;
 pub mod model;
@@ -24,11 +27,12 @@ mod run;
 pub mod scenario;
 
 pub use core_network::hops;
+pub use counters::{StationView, View};
 pub use endpoints::host;
 pub use engine::Engine;
 pub use model::{Capture, Model};
 pub use paceline_ran::BlockSink;
 pub use paceline_tcp::Variant;
 pub use results::{Origin, RunResult, Summary, Totals};
-pub use run::{Recorder, simulate};
+pub use run::{Recorder, Run, simulate, simulate_while};
 pub use scenario::{Scenario, ScenarioError};

@@ -1,35 +1,100 @@
 //! The run of one seed: advances the model, and reads it at the end of the warm-up, at every sample, and at
 //! the end.
 
-use crate::counters::{self, Reading};
+use crate::counters::{self, Reading, View};
+use crate::journey::Journeys;
 use crate::model::{Capture, Model};
 use crate::results::{Record, RunResult, Sample};
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Instant};
 
-/// Simulates one seed. `progress` is called with the simulated time at each sample; `capture` receives the
-/// packets and blocks.
+/// Simulated time after which [`simulate_while`] looks whether to go on. Chosen: milliseconds of wall time
+/// with a thousand stations, and no cost beside the packets.
+const STEP: Duration = Duration::from_millis(10);
+
+/// Simulates one seed. `progress` is called with the simulated time every [`STEP`] or at each sample, where
+/// that is sooner; `capture` receives the packets and blocks.
 pub fn simulate(
     scenario: &Scenario,
     seed: u64,
     capture: Option<Capture>,
     progress: &mut dyn FnMut(Instant),
 ) -> RunResult {
-    let mut model = Model::new(scenario, seed, &[]);
-    if let Some(capture) = capture {
-        model.capture(capture);
+    let go_on = &mut |now| {
+        progress(now);
+        true
+    };
+    simulate_while(scenario, seed, capture, go_on).expect("the run goes on to its end")
+}
+
+/// Simulates one seed as [`simulate`] does, while `go_on` is true. Gives no result if it became false.
+pub fn simulate_while(
+    scenario: &Scenario,
+    seed: u64,
+    capture: Option<Capture>,
+    go_on: &mut dyn FnMut(Instant) -> bool,
+) -> Option<RunResult> {
+    let mut run = Run::new(scenario, seed, capture);
+    while !run.is_over() {
+        let now = run.step();
+        if !go_on(now) {
+            return None;
+        }
     }
-    let end = Instant::ZERO + scenario.run.duration;
-    let mut recorder = Recorder::new(scenario, seed);
-    while recorder.next_at() <= end {
-        let next = recorder.next_at();
-        model.engine.run_until(next);
-        recorder.record(&mut model);
-        progress(next);
+    Some(run.finish())
+}
+
+/// The run of one seed in steps, between which the caller may stop, show progress, or read the network.
+pub struct Run {
+    model: Model,
+    recorder: Recorder,
+    end: Instant,
+}
+
+impl Run {
+    /// A run at its start. `capture` receives the packets and blocks.
+    pub fn new(scenario: &Scenario, seed: u64, capture: Option<Capture>) -> Self {
+        let mut model = Model::new(scenario, seed, &[]);
+        if let Some(capture) = capture {
+            model.capture(capture);
+        }
+        let end = Instant::ZERO + scenario.run.duration;
+        Self { model, recorder: Recorder::new(scenario, seed), end }
     }
-    model.engine.run_until(end);
-    recorder.record_end(&mut model);
-    recorder.finish(&mut model)
+    /// Whether the run has come to its end.
+    pub fn is_over(&self) -> bool {
+        self.model.engine.now() >= self.end
+    }
+    /// Runs to the next sample, to the end, or for [`STEP`], to the earliest of these; gives its time.
+    pub fn step(&mut self) -> Instant {
+        let next = (self.model.engine.now() + STEP).min(self.recorder.next_at()).min(self.end);
+        self.model.engine.run_until(next);
+        if next == self.recorder.next_at() {
+            self.recorder.record(&mut self.model);
+        }
+        next
+    }
+    /// The network, for readings that change nothing.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+    /// The present state of all stations, for a picture while the run goes on.
+    pub fn view(&self) -> View {
+        View::of(&self.model)
+    }
+    /// Records the way of the packets of a station from now on; the first ones, up to a bound. Replaces a
+    /// capture.
+    pub fn watch(&mut self, station: usize) -> Journeys {
+        let journeys = Journeys::default();
+        let (packets, steps) = journeys.sinks(self.recorder.warmup_ends);
+        self.model.watch(station, packets, steps);
+        journeys
+    }
+    /// The figures up to the present time.
+    pub fn finish(mut self) -> RunResult {
+        self.recorder.record_end(&mut self.model);
+        self.recorder.finish(&mut self.model)
+    }
 }
 
 /// Schedules the readings of one run. The emulator drives it in real time as [`simulate`] does in simulated

@@ -93,6 +93,7 @@ fn example(entry: &Entry) -> String {
         (_, [(word, _), ..]) => word.clone(),
         _ => match entry.kind.as_str() {
             "boolean" => return "true".into(),
+            "whole number" if entry.path == "sidelink.subchannel" => return "10".into(),
             "whole number" => return "1".into(),
             "number" if entry.path.ends_with("_dbm") => return "30.0".into(),
             "number" if entry.path.ends_with("_share") => return "0.5".into(),
@@ -152,7 +153,12 @@ fn the_loader_accepts_every_entry() {
             path if path == "station.path_returns" || path.starts_with("station.path.") => {
                 DRIVE.replace("PATH", "path = [{ x_m = 1.0, y_m = 2.0 }]")
             }
-            path if path.starts_with("sidelink.") && !path.starts_with("sidelink.waypoints.") => {
+            path if ["sidelink.subchannel", "sidelink.psfch_period"].contains(&path.as_str()) => {
+                CELLS[0].replace("[[station]]", "[sidelink]\n[[station]]")
+            }
+            path if path == "station.peer"
+                || path.starts_with("sidelink.") && !path.starts_with("sidelink.waypoints.") =>
+            {
                 "[sidelink]\n[[station]]\n".to_owned()
             }
             path if path == "link.trace.grant_delay" => {

@@ -96,3 +96,19 @@ fn a_station_that_never_hands_over_loses_its_link_and_finds_another_cell() {
     assert!(failures.iter().any(|failure| failure.from_cell != failure.to_cell));
     assert!(run.stations[0].goodput_mbps > 0.5);
 }
+
+/// Goodput in Mb/s of a drive from cell to cell beside stations that stand still, with a hop of its own for
+/// each cell.
+fn behind_own_hops(rate: &str) -> f64 {
+    let hops = format!("core.hops=[{{ rate = \"{rate}\", delay = \"5 ms\", per_cell = true }}]");
+    let run = run(&["run.duration=40 s", "run.warmup=2 s", &hops], 1);
+    assert!(!run.handovers.is_empty());
+    run.stations.iter().map(|station| station.goodput_mbps).sum()
+}
+
+#[test]
+fn hops_of_each_cell_carry_the_stations_that_it_serves() {
+    let (narrow, wide) = (behind_own_hops("2 Mb/s"), behind_own_hops("1 Gb/s"));
+    // The stations are in several cells, each of which has 2 Mb/s.
+    assert!(narrow > 4.0 && narrow < 0.7 * wide, "{narrow} and {wide} Mb/s");
+}

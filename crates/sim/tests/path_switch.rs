@@ -48,10 +48,17 @@ fn sack_has_neither_a_timeout_nor_a_second_event_and_cubic_regrows_faster_than_r
 }
 
 #[test]
-fn a_forwarded_change_is_no_loss_event_for_any_tcp() {
-    for tcp in TCPS {
-        let forwarded = of(tcp.name, &["sidelink.fate=forward", "sidelink.rlc=am"]);
-        assert_eq!(forwarded.dropped, (0, 0));
-        assert_eq!(forwarded.timeouts_s.len() + forwarded.recoveries_s.len(), 0, "{}", tcp.name);
+fn a_change_with_packets_forwarded_or_duplicated_is_no_loss_event_for_any_tcp() {
+    let kept: [&[&str]; 3] = [
+        &["sidelink.fate=forward", "sidelink.rlc=am"],
+        &["sidelink.fate=duplicate", "sidelink.rlc=am"],
+        &["sidelink.fate=duplicate"],
+    ];
+    for set in kept {
+        for tcp in TCPS {
+            let trace = of(tcp.name, set);
+            assert_eq!(trace.dropped, (0, 0));
+            assert_eq!(trace.timeouts_s.len() + trace.recoveries_s.len(), 0, "{} {set:?}", tcp.name);
+        }
     }
 }

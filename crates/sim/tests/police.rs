@@ -114,3 +114,25 @@ fn mistakes_name_key_and_allowed_values() {
         assert!(error.contains(part), "{keys}: {error}");
     }
 }
+
+#[test]
+fn kept_acks_let_hystart_end_slow_start() {
+    // Sixteen connections at 1 Gb/s, whose slow start HyStart ends by trains of ACKs less than 2 ms apart.
+    let run = |share: f64| {
+        let text = format!(
+            "[run]\nduration = \"5 s\"\nwarmup = \"0 s\"\n[tcp]\npacing = \"linux\"\n\
+             [core]\nhops = [{{ rate = \"10 Gb/s\", delay = \"0 ms\", police = {{ drop_share = {share} }} }}]\n\
+             [link]\ndelay = \"20 ms\"\nqueue = \"2500 kB\"\n[link.fixed]\ndownlink_rate = \"1 Gb/s\"\n\
+             [[station]]\nflows = 16\n"
+        );
+        simulate(&scenario::load("hystart.toml", &text, &[]).unwrap(), 1, None, &mut |_| {})
+    };
+    let (plain, policed) = (run(0.0), run(0.8));
+    let sent_again =
+        |result: &RunResult| -> u64 { result.flows.iter().map(|flow| flow.retransmissions).sum() };
+    // The gaps of a connection are smaller in its first 8192 segments, a third of these.
+    assert!(dropped_share(&policed) > 0.6, "{:?}", policed.policers);
+    // 284 and 271; without the floor in slow start 6609.
+    let (with, without) = (sent_again(&policed), sent_again(&plain));
+    assert!(with as f64 <= 1.1 * without as f64, "{with} and {without} segments sent again");
+}

@@ -27,7 +27,7 @@ mod timestamps;
 
 pub use cc::{
     Abc, AckSample, CongestionControl, CongestionEvent, ControlParameters, Controller, CwndUnit, Ecn,
-    LossSample, RateSample, SlowStartExit, Variant,
+    Interval, LossSample, RateSample, RttInterval, Setting, SlowStartExit, Variant,
 };
 pub use config::{DelayedAck, EndpointConfig, Source};
 pub use connection::endpoint::{self, Endpoint};

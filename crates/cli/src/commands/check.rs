@@ -3,10 +3,10 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::scenario_file::{self, ScenarioArgs};
-use crate::similar;
-use crate::table::align;
+use crate::scenario_args::{self, ScenarioArgs};
+use paceline_report::table::align;
 use paceline_sim::scenario::reference::{self, Default, Entry, Table};
+use paceline_study::similar;
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -40,8 +40,8 @@ pub fn run(args: &Args) -> Outcome {
         }
         (ReferenceArgs { reference: true, .. }, _) => reference::markdown(),
         (_, Some(scenario)) => {
-            let scenario = scenario_file::load(scenario)?.1;
-            scenario_file::warn_of_rate_ceiling(&scenario);
+            let scenario = scenario_args::load(scenario)?.1;
+            scenario_args::warn_of_rate_ceiling(&scenario);
             scenario.to_toml()
         }
         (_, None) => {

@@ -53,7 +53,7 @@ pub fn man(args: &ManArgs, mut command: Command) -> Outcome {
         .map_err(Failure::Input)?;
     command.build();
     let pages = write_pages(folder, &command, "paceline")?;
-    output::message(&format!("{} in {}\n", output::count(pages, "page"), folder.display()));
+    output::message(&format!("{} in {}\n", paceline_report::count(pages, "page"), folder.display()));
     Ok(ExitCode::SUCCESS)
 }
 

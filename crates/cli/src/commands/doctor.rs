@@ -2,6 +2,7 @@
 
 use crate::failure::Outcome;
 use crate::output;
+use paceline_live::kernel::Kernel;
 use paceline_live::probe;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -17,20 +18,29 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let checks = probe::all();
+    let kernel = Kernel::running().map(|kernel| kernel.version.to_string());
     if args.json {
         let features = checks.iter().map(|check| {
             json!({
                 "name": check.name, "works": check.problem.is_none(),
-                "problem": check.problem, "detail": check.detail,
+                "problem": check.problem, "detail": check.detail, "least_kernel": check.least_kernel,
             })
         });
-        let json =
-            json!({"paceline": output::origin(), "cores": cores, "features": features.collect::<Value>()});
+        let json = json!({
+            "paceline": paceline_study::origin(), "cores": cores, "kernel": kernel,
+            "features": features.collect::<Value>(),
+        });
         output::print(&output::json(&json))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut text = format!("paceline {} ({})\n", env!("CARGO_PKG_VERSION"), env!("PACELINE_COMMIT"));
-    let _ = writeln!(text, "simulate: yes, on {}", output::count(cores as u64, "core"));
+    let mut text = format!("paceline {}\n", paceline_study::VERSION);
+    let _ = writeln!(text, "simulate: yes, on {}", paceline_report::count(cores as u64, "core"));
+    let needs: Vec<String> = checks
+        .iter()
+        .filter_map(|check| Some(format!("{} {}", check.name, check.least_kernel.as_ref()?)))
+        .collect();
+    let kernel = kernel.as_deref().unwrap_or("unknown");
+    let _ = writeln!(text, "kernel: Linux {kernel}; needed: {}", needs.join(", "));
     for check in checks {
         let answer = match (check.problem, check.detail) {
             (Some(problem), _) => format!("no: {problem}"),

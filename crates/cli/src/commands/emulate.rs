@@ -1,13 +1,14 @@
 //! `paceline emulate`: runs real programs through the modelled radio in real time.
 
-use super::run::{describe, size};
+use super::run::size;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::results_folder::ResultsFolder;
-use crate::scenario_file::{self, ScenarioArgs};
+use crate::scenario_args::{self, ScenarioArgs};
 use paceline_live::emulate::{self, Emulation, RealStation};
 use paceline_live::probe;
 use paceline_net::Bytes;
+use paceline_report::text::describe;
 use paceline_sim::results::KernelConnection;
 use paceline_sim::scenario::Path;
 use paceline_sim::{Scenario, Summary, Variant};
@@ -47,7 +48,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let (name, scenario, states_control) = scenario_file::load_stating(&args.scenario, CONTROL)?;
+    let (name, scenario, states_control) = scenario_args::load_stating(&args.scenario, CONTROL)?;
     let stations = stations(&args.station, scenario.station_count() as usize)?;
     if scenario.core.path == Path::SplitTcp {
         let problem =
@@ -77,7 +78,7 @@ pub fn run(args: &Args) -> Outcome {
         pcap_limit: args.pcap_limit,
     };
     let report = emulate::run(&emulation)?;
-    let summary = Summary::new(output::origin(), &name, "emulated", &scenario, vec![report.result]);
+    let summary = Summary::new(paceline_study::origin(), &name, "emulated", &scenario, vec![report.result]);
     if let Some(folder) = folder {
         folder.finish(&scenario, &summary)?;
     }

@@ -3,10 +3,10 @@
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity;
-use crate::table::align;
 use paceline_live::pace::{self, Control, FlowReport, Found, Pace, Parameters, Pattern, Report};
 use paceline_live::stop::StopSignals;
 use paceline_net::{Duration, Rate, SlotPattern};
+use paceline_report::table::align;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -180,7 +180,7 @@ fn show(json: bool) -> Outcome {
     let reports: Vec<_> = pace::find()?.iter().map(Found::report).collect::<anyhow::Result<_>>()?;
     let text = if json {
         let controls = reports.iter().map(as_json).collect::<Value>();
-        output::json(&json!({"paceline": output::origin(), "controls": controls}))
+        output::json(&json!({"paceline": paceline_study::origin(), "controls": controls}))
     } else if reports.is_empty() {
         "no paced congestion control is attached\n".to_owned()
     } else {

@@ -7,13 +7,13 @@ use super::emulate::kernel_name;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress;
-use crate::scenario_file;
-use crate::table::align;
 use anyhow::Context;
 use paceline_live::emulate::{self, Emulation, RealStation};
 use paceline_live::{bulk, netns, probe};
+use paceline_report::table::align;
 use paceline_sim::results::jain;
 use paceline_sim::{RunResult, Scenario, Totals, address, simulate};
+use paceline_study::scenario_file;
 use serde_json::json;
 use std::fs::File;
 use std::net::SocketAddr;
@@ -121,8 +121,7 @@ pub fn run(args: &Args) -> Outcome {
             }
             set.extend(quick.iter().map(|text| (*text).to_owned()).chain(args.set.iter().cloned()));
             let text = scenario_file::built_in(scenario).1;
-            let scenario =
-                scenario_file::parse(scenario, text, &set).map_err(|error| Failure::Input(error.into()))?;
+            let scenario = scenario_file::parse(scenario, text, &set)?;
             pairs.push(pair(name, control, &scenario, args.seeds.unwrap_or(if args.quick { 1 } else { 3 }))?);
             bar.inc(1);
         }
@@ -360,5 +359,5 @@ fn to_json(pairs: &[Pair], set: &[String]) -> serde_json::Value {
             "three_standard_errors": figures(&pair.chance),
             "emulator_late_p99_ms": pair.lateness_p99_ms, "alike": pair.alike(), "verdict": pair.verdict()})
     };
-    json!({"paceline": output::origin(), "set": set, "rows": pairs.iter().map(row).collect::<Vec<_>>()})
+    json!({"paceline": paceline_study::origin(), "set": set, "rows": pairs.iter().map(row).collect::<Vec<_>>()})
 }

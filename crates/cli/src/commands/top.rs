@@ -1,7 +1,8 @@
 //! `paceline top`: rates, devices and connections of a running gateway, refreshed every second.
 //!
 //! Rows of devices are sums over the listed connections, so that both tables, the totals above them and
-//! `paceline gateway flows` have the same figures.
+//! `paceline gateway flows` have the same figures. Three lines of block characters show the rates of the last
+//! two minutes at most.
 
 use super::gateway::{Which, flow_table};
 use crate::failure::Outcome;
@@ -13,7 +14,7 @@ use paceline_live::gateway::{Client, Counter, FlowStatus, Status};
 use paceline_live::terminal::{INTERRUPT, Terminal};
 use paceline_net::Duration;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv6Addr};
 use std::process::ExitCode;
@@ -22,6 +23,45 @@ use std::process::ExitCode;
 const SHOWN: usize = 10;
 /// Refresh interval, over which rates are averages. Chosen: slow enough to be read.
 const REFRESH_MS: u16 = 1000;
+
+/// Refreshes in the history. Chosen: fits into 80 columns behind the names.
+const REMEMBERED: usize = 60;
+/// Block characters of one to eight eighths (Unicode, U+2581 to U+2588).
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The rates of the last refreshes, in b/s.
+#[derive(Default)]
+struct History([VecDeque<f64>; 3]);
+
+impl History {
+    const NAMES: [&str; 3] = ["down", "up", "accelerated"];
+
+    fn add(&mut self, rates: [f64; 3]) {
+        for (series, rate) in self.0.iter_mut().zip(rates) {
+            if series.len() == REMEMBERED {
+                series.pop_front();
+            }
+            series.push_back(rate);
+        }
+    }
+    /// A line for each rate, with its maximum; nothing before there is a history.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, series) in Self::NAMES.iter().zip(&self.0).filter(|(_, series)| series.len() > 1) {
+            let most = series.iter().fold(0.0f64, |most, rate| most.max(*rate));
+            let eighths = |rate: &f64| (8.0 * rate / most.max(1.0)).ceil().clamp(1.0, 8.0) as usize;
+            let blocks = series.iter().map(|rate| if *rate > 0.0 { BLOCKS[eighths(rate) - 1] } else { ' ' });
+            let _ = writeln!(
+                text,
+                "{name:11} {:>width$} at most {}",
+                blocks.collect::<String>(),
+                bits(most),
+                width = REMEMBERED
+            );
+        }
+        text
+    }
+}
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -62,9 +102,10 @@ pub fn run(args: &Args) -> Outcome {
     let Some(terminal) = Terminal::open()? else {
         clock::pause(Duration::from_millis(REFRESH_MS.into()));
         let now = Snapshot::take(&args.which)?;
-        output::print(&page(&before, &now))?;
+        output::print(&page(&before, &now, &mut History::default()))?;
         return Ok(ExitCode::SUCCESS);
     };
+    let mut history = History::default();
     loop {
         match terminal.key(REFRESH_MS) {
             Some(b'q' | b'Q' | INTERRUPT) => return Ok(ExitCode::SUCCESS),
@@ -72,17 +113,21 @@ pub fn run(args: &Args) -> Outcome {
             None => {}
         }
         let now = Snapshot::take(&args.which)?;
-        terminal.draw(&page(&before, &now)).context("cannot write to the terminal")?;
+        terminal.draw(&page(&before, &now, &mut history)).context("cannot write to the terminal")?;
         before = now;
     }
 }
 
-fn page(before: &Snapshot, now: &Snapshot) -> String {
+fn page(before: &Snapshot, now: &Snapshot, history: &mut History) -> String {
     let seconds = (now.status.uptime - before.status.uptime).max(1e-3);
     let rate = |counter| now.count(counter).saturating_sub(before.count(counter)) as f64 / seconds;
     let status = &now.status;
+    let [down, up, accelerated] =
+        [Counter::FrameBytesFromServers, Counter::FrameBytesFromDevices, Counter::BytesDelivered]
+            .map(|counter| 8.0 * rate(counter));
+    history.add([down, up, accelerated]);
     let mut text = format!(
-        "paceline {}  {} to {}  up {:.0} s{}{}\n",
+        "paceline {}  {} to {}  up {:.0} s{}{}{}\n",
         status.version,
         status.server,
         status.mobile,
@@ -92,14 +137,15 @@ fn page(before: &Snapshot, now: &Snapshot) -> String {
             (false, true) => "  ASIDE",
             (false, false) => "",
         },
-        if status.filter_stopped.is_some() { "  ACK FILTER STOPPED" } else { "" }
+        if status.filter_stopped.is_some() { "  ACK FILTER STOPPED" } else { "" },
+        if status.switched_off { "  SWITCHED OFF: HARM" } else { "" }
     );
     let _ = writeln!(
         text,
-        "down {}  up {}  accelerated {}  retransmitted {:.1} %\n{} connections  {} handshakes  held {}  exposed {}\n",
-        bits(8.0 * rate(Counter::FrameBytesFromServers)),
-        bits(8.0 * rate(Counter::FrameBytesFromDevices)),
-        bits(8.0 * rate(Counter::BytesDelivered)),
+        "down {}  up {}  accelerated {}  retransmitted {:.1} %\n{} connections  {} handshakes  held {}  exposed {}",
+        bits(down),
+        bits(up),
+        bits(accelerated),
         100.0 * rate(Counter::Retransmissions)
             / (rate(Counter::SegmentsSent) + rate(Counter::Retransmissions)).max(1.0),
         now.flows.len(),
@@ -107,6 +153,8 @@ fn page(before: &Snapshot, now: &Snapshot) -> String {
         bytes(now.flows.iter().map(|flow| flow.held).sum()),
         bytes(now.flows.iter().map(|flow| flow.exposure).sum())
     );
+    text += &history.text();
+    text.push('\n');
     let _ =
         writeln!(text, "{:40} {:>6} {:>10} {:>10} {:>10}", "device", "flows", "goodput", "rate", "in flight");
     let known: BTreeMap<_, u64> =
@@ -182,6 +230,7 @@ mod tests {
             aside: false,
             guarded: true,
             filter_stopped: None,
+            switched_off: false,
             // Of another time than the list of connections.
             flows: 77,
             openings: 0,
@@ -197,7 +246,7 @@ mod tests {
         let [one, two, other] = ["[2001:db8::1]:5", "[2001:db8::2]:5", "10.0.0.2:5"];
         let before = snapshot(1.0, vec![flow(one, 100_000), flow(other, 9_000_000)]);
         let now = snapshot(2.0, vec![flow(one, 300_000), flow(two, 50_000), flow(other, 9_100_000)]);
-        let page = page(&before, &now);
+        let page = page(&before, &now, &mut History::default());
         let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap();
         let columns = |start: &str| {
             line(start).split("  ").map(str::trim).filter(|text| !text.is_empty()).collect::<Vec<_>>()
@@ -210,5 +259,21 @@ mod tests {
         // `paceline gateway flows` are there.
         assert!(page.find("2001:db8:: ") < page.find("10.0.0.2 "), "{page}");
         assert!(flow_table(&now.flows).lines().all(|row| page.contains(row)), "{page}");
+    }
+
+    #[test]
+    fn the_history_is_as_high_as_the_rates_and_has_a_limit() {
+        let mut history = History::default();
+        history.add([1e6, 0.0, 5.0]);
+        assert_eq!(history.text(), "");
+        history.add([4e6, 0.0, 5.0]);
+        history.add([8e6, 1.0, 0.0]);
+        let text = history.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("down ") && lines[0].contains(" ▁▄█ at most "), "{text}");
+        assert!(lines[0].ends_with(&bits(8e6)) && lines[1].contains("  █ at most"), "{text}");
+        assert!(lines[2].contains(" ██  at most"), "{text}");
+        (0..200).for_each(|n| history.add([f64::from(n); 3]));
+        assert!(history.0.iter().all(|series| series.len() == REMEMBERED && series[0] == 140.0));
     }
 }

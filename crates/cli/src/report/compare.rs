@@ -2,11 +2,11 @@
 //! distributions over their stations.
 
 use super::figures;
-use super::html;
 use super::over_keys::key::Key;
-use super::picture::{Chart, Kind, Series, steps};
 use super::run::{DISTRIBUTIONS, MIN_STATIONS};
-use crate::table::ROWS;
+use paceline_report::html;
+use paceline_report::picture::{Chart, Kind, Series, steps};
+use paceline_report::table::ROWS;
 use paceline_sim::Totals;
 use paceline_sim::results::StationResult;
 

@@ -1,6 +1,6 @@
 //! A map of a drive: the sites, the ways of the stations, and the places of their handovers.
 
-use super::html;
+use paceline_report::html;
 use paceline_sim::results::HandoverResult;
 use paceline_sim::scenario::Stations;
 use paceline_sim::{RunResult, Scenario};

@@ -1,7 +1,7 @@
 //! Maps of the gain of pacing over buffer and base round-trip time: `paceline reproduce tdd-pacing`.
 
-use super::html;
-use super::picture::HeatMap;
+use paceline_report::html;
+use paceline_report::picture::HeatMap;
 use paceline_sim::reproduce::tdd_pacing::{MapCell, Part};
 
 /// Gains in percent at both ends of the colours. Chosen: losses and gains of this size are seen at a glance,

@@ -1,8 +1,8 @@
 //! Groups of stations beside one another: the stations of each `[[station]]` table of a scenario.
 
-use super::html;
 use super::over_keys::key::Key;
 use super::over_keys::{self, Point};
+use paceline_report::html;
 use paceline_sim::results::{GroupFigures, GroupMeans, GroupResult};
 
 /// A figure: title, unit, decimals, value.

@@ -1,7 +1,7 @@
 //! The table of a report with the connections of real programs in an emulation.
 
-use super::html::{self, Cell};
 use crate::quantity;
+use paceline_report::html::{self, Cell};
 use paceline_sim::results::{KernelConnection, KernelEnd};
 
 /// Connections in the table at most; `kernel_connections.csv` has all. Chosen: a page that is still read.

@@ -1,6 +1,6 @@
 //! A map of a deployment's stations: their places, serving sectors and mean downlink MCS.
 
-use super::html;
+use paceline_report::html;
 use paceline_sim::results::StationResult;
 use std::fmt::Write;
 

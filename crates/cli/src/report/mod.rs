@@ -5,21 +5,19 @@ mod drive;
 mod figures;
 pub mod gain_map;
 mod groups;
-mod html;
 mod kernel;
 mod map;
 mod over_keys;
-mod over_time;
 pub mod path_switch;
-mod picture;
 mod reproduce;
 mod run;
 mod sweep;
 
-pub use picture::Panel;
+pub use paceline_report::picture::Panel;
 
 use crate::failure::{Failure, Outcome};
-use crate::scenario_file::{self, ScenarioArgs};
+use crate::scenario_args::{self, ScenarioArgs};
+use paceline_report::{html, over_time, picture};
 use paceline_sim::cell_facts::CellFacts;
 use paceline_sim::link::Trace;
 use serde::de::DeserializeOwned;
@@ -91,6 +89,11 @@ pub fn packets(title: &str, facts: &CellFacts, panels: &[Panel], span_ms: f64, q
     html::standalone(&picture::packets(title, facts, panels, span_ms, quantity))
 }
 
+/// Rates in Mb/s over time in s as an SVG file: named lines.
+pub fn rates_over_time(title: &str, lines: &[(String, Vec<(f64, f64)>)]) -> String {
+    html::standalone(&over_time::rates(title, lines).svg())
+}
+
 /// The slots of a cell as an SVG file.
 pub fn slot_map(name: &str, facts: &CellFacts) -> String {
     html::standalone(&picture::slot_map(name, facts))
@@ -103,7 +106,7 @@ pub fn trace_picture(name: &str, trace: &Trace) -> String {
 
 fn scenario_of(folder: &Path) -> Option<paceline_sim::Scenario> {
     let scenario = folder.join("resolved.toml").display().to_string();
-    scenario_file::load(&ScenarioArgs { scenario, set: Vec::new() }).ok().map(|(_, scenario)| scenario)
+    scenario_args::load(&ScenarioArgs { scenario, set: Vec::new() }).ok().map(|(_, scenario)| scenario)
 }
 
 fn parse<T: DeserializeOwned>(folder: &Path, name: &str, text: &str) -> Outcome<T> {

@@ -1,8 +1,8 @@
 //! Pictures of `paceline reproduce d2d`: congestion windows around a change of path, and the messages of a
 //! packet as a ladder.
 
-use super::html;
-use super::picture::{Chart, Kind, Mark, Series, Style, ladder};
+use paceline_report::html;
+use paceline_report::picture::{Chart, Kind, Mark, Series, Style, ladder};
 use paceline_sim::reproduce::d2d::{Message, SwitchTrace, TCPS};
 
 /// Names and contents of the pictures: one window for each TCP, of the first trace, and the ladder.

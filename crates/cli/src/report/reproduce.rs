@@ -1,10 +1,10 @@
 //! The page of `paceline reproduce`: published values beside ours, in one table for all experiments and in
 //! pictures.
 
-use super::html::{self, Cell};
-use super::picture::{Chart, Kind, Mark, Series, Style};
-use crate::output::count;
 use crate::published::{HEADINGS, Row, Value};
+use paceline_report::count;
+use paceline_report::html::{self, Cell};
+use paceline_report::picture::{Chart, Kind, Mark, Series, Style};
 use serde::Deserialize;
 
 /// `summary.json` of `paceline reproduce`.

@@ -2,12 +2,12 @@
 
 use super::drive;
 use super::groups;
-use super::html::{self, Cell};
 use super::kernel;
 use super::map;
-use super::over_time;
-use super::picture::{Chart, Kind, Mark, Series, Style, steps};
-use crate::{output, table};
+use paceline_report::html::{self, Cell};
+use paceline_report::over_time;
+use paceline_report::picture::{Chart, Kind, Mark, Series, Style, steps};
+use paceline_report::table;
 use paceline_sim::results::{GroupResult, LimitShares, RadioDelays, StationResult};
 use paceline_sim::{Origin, RunResult, Scenario, Totals};
 use serde::Deserialize;
@@ -64,7 +64,7 @@ impl Run {
         let about = format!(
             "{}{filter}, {}, {:.1} s measured, {runs}. Paceline {} ({}).",
             self.mode,
-            output::count(self.stations, "station"),
+            paceline_report::count(self.stations, "station"),
             self.measured_s,
             self.paceline.version,
             self.paceline.commit

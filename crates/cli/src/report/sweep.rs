@@ -3,11 +3,11 @@
 
 use super::figures::{self, FIGURES, Figure};
 use super::groups;
-use super::html::{self, Cell};
 use super::over_keys::key::{Key, short};
-use super::picture::{Chart, Kind, Mark, Series, Style, steps};
 use super::run::{DISTRIBUTIONS, MIN_STATIONS};
-use crate::output::count;
+use paceline_report::count;
+use paceline_report::html::{self, Cell};
+use paceline_report::picture::{Chart, Kind, Mark, Series, Style, steps};
 use paceline_sim::results::GroupMeans;
 use paceline_sim::{Origin, RunResult, Totals};
 use serde::Deserialize;

@@ -1,20 +1,18 @@
 //! Simulates a grid of scenarios with several seeds each.
 //!
-//! `grid` makes the points, `pool` runs their jobs on all cores, `parts` stores finished jobs, `tables`
+//! [`Grid`] has the points, `pool` runs their jobs on all cores, `parts` stores finished jobs, `tables`
 //! writes the results.
 
-mod grid;
 mod interrupt;
 mod parts;
 mod pool;
 mod tables;
 
-pub use grid::{Grid, axes};
-
 use crate::failure::{Failure, Outcome};
 use crate::results_folder::write_file;
 use anyhow::Context;
 use paceline_sim::RunResult;
+use paceline_study::Grid;
 use std::path::Path;
 use tables::Swept;
 

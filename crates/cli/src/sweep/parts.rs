@@ -4,12 +4,11 @@
 //! commit or other scenarios is refused. Files are written under a hidden name and renamed when they are
 //! complete.
 
-use super::grid::Grid;
 use crate::failure::{Failure, Outcome};
-use crate::output;
 use crate::results_folder::write_file;
 use anyhow::Context;
 use paceline_sim::{Origin, RunResult};
+use paceline_study::Grid;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -59,7 +58,7 @@ impl Parts {
         let points = grid.points.iter().enumerate();
         let points =
             points.map(|(i, p)| ManifestPoint { point: grid.label(i), scenario: p.scenario.to_toml() });
-        let manifest = Manifest { paceline: output::origin(), points: points.collect() };
+        let manifest = Manifest { paceline: paceline_study::origin(), points: points.collect() };
         let folder = out.join("parts");
         let file = folder.join(MANIFEST);
         if file.exists() {

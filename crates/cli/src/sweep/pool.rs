@@ -3,7 +3,6 @@
 //! The largest jobs start first, and every core takes the next job when it is free, so that no core idles at
 //! the end.
 
-use super::grid::{Grid, Point};
 use super::parts::Parts;
 use crate::failure::{Failure, Outcome};
 use crate::progress;
@@ -11,6 +10,7 @@ use anyhow::Context;
 use indicatif::ProgressBar;
 use paceline_net::Instant;
 use paceline_sim::{RunResult, Scenario, simulate};
+use paceline_study::{Grid, Point};
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use std::cmp::Reverse;
 

@@ -1,10 +1,9 @@
 //! The results of a sweep: `sweep.csv`, `runs.csv`, `sweep.json` and a text table.
 
-use super::grid::Grid;
-use crate::output;
-use crate::table::align;
+use paceline_report::table::align;
 use paceline_sim::results::{GroupFigures, GroupMeans, mean_and_ci95};
 use paceline_sim::{RunResult, Totals};
+use paceline_study::Grid;
 use serde_json::{Value, json};
 
 /// A column of the text table: heading, decimals, value.
@@ -97,7 +96,7 @@ impl<'a> Swept<'a> {
             })
         });
         let json = json!({
-            "paceline": output::origin(),
+            "paceline": paceline_study::origin(),
             "scenario": self.grid.name,
             "mode": "simulated",
             "seeds": self.runs.first().map_or(0, Vec::len),

@@ -13,10 +13,14 @@ pub fn rows(host: &EmulationHost, file: &str) -> Vec<BTreeMap<String, String>> {
     lines.map(|cells| names.iter().cloned().zip(cells).collect()).collect()
 }
 
+/// Bytes of a download that lasts for a second. A thread of normal priority reads the kernel, and on a busy
+/// machine the loop of real-time priority leaves it 50 ms in a second (sched_rt_runtime_us).
+const FILE_BYTES: u64 = 1_500_000;
+
 #[test]
 fn each_connection_has_the_congestion_control_that_the_kernel_used() {
     let Some(host) = EmulationHost::new(&["python3", "curl"]) else { return };
-    host.dir.write("file", random_bytes(400_000));
+    host.dir.write("file", random_bytes(FILE_BYTES));
     // A program that chooses the congestion control of its connection itself. Before `connect`, the route's
     // choice would replace it.
     host.dir.write(
@@ -25,7 +29,7 @@ fn each_connection_has_the_congestion_control_that_the_kernel_used() {
          s.connect((os.environ['PACELINE_HOST'], 8000))\n\
          s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b'reno')\n\
          s.sendall(b'GET /file HTTP/1.0\\r\\n\\r\\n')\nn = 0\n\
-         while data := s.recv(65536): n += len(data)\nassert n > 400_000\n",
+         while data := s.recv(65536): n += len(data)\nassert n > 1_500_000\n",
     );
     let _server = host.serve_files();
     let script = "curl -sSf -o got http://$PACELINE_HOST:8000/file && \
@@ -42,9 +46,10 @@ fn each_connection_has_the_congestion_control_that_the_kernel_used() {
     assert_eq!(column("station_congestion_control"), ["cubic", "cubic", "reno"]);
     let number = |name: &str| rows.iter().map(|row| row[name].parse::<f64>().unwrap()).collect::<Vec<_>>();
     // The file, and up to 1 kB of headers.
-    assert!(number("downloaded").iter().all(|n| (400_000.0..401_000.0).contains(n)), "{rows:?}");
+    let file = FILE_BYTES as f64;
+    assert!(number("downloaded").iter().all(|n| (file..file + 1000.0).contains(n)), "{rows:?}");
     assert!(number("uploaded").iter().all(|n| (20.0..500.0).contains(n)), "{rows:?}");
-    assert!(number("server_segments").iter().all(|n| *n >= 277.0), "{rows:?}");
+    assert!(number("server_segments").iter().all(|n| *n >= (file / 1448.0).ceil()), "{rows:?}");
     assert!(number("server_min_rtt_ms").iter().all(|ms| *ms >= 10.0), "{rows:?}");
     let json = summary(&host, "out");
     let connections = json["runs"][0]["kernel_connections"].as_array().unwrap();

@@ -37,7 +37,8 @@ fn curl_stays_connected_over_handovers_and_gets_every_byte() {
         let Some(host) = EmulationHost::new(&["curl", "python3"]) else { return };
         host.dir.write("file", random_bytes(8_000_000));
         let _server = host.serve_files();
-        let script = "curl -sSf --limit-rate 1M -o got http://$PACELINE_HOST:8000/file";
+        // The emulation ends with its program, which must not be before the third handover.
+        let script = "sleep 7 & curl -sSf --limit-rate 1M -o got http://$PACELINE_HOST:8000/file && wait";
         let set = format!("handover.fate={fate}");
         let output = host.emulate(DRIVE, &["--set", &set, "--out", "out", "--", "sh", "-c", script]);
         assert_good(&output);
@@ -131,7 +132,8 @@ fn curl_gets_every_byte_over_mode_switches() {
         let Some(host) = EmulationHost::new(&["curl", "python3"]) else { return };
         host.dir.write("file", random_bytes(5_000_000));
         let _server = host.serve_files();
-        let script = "curl -sSf --limit-rate 1M -o got http://$PACELINE_HOST:8000/file";
+        // The emulation ends with its program, which must not be before the last changes.
+        let script = "sleep 5 & curl -sSf --limit-rate 1M -o got http://$PACELINE_HOST:8000/file && wait";
         let set: Vec<&str> = keys.iter().flat_map(|key| ["--set", *key]).collect();
         let output = host.emulate(PAIR, &[&set[..], &["--out", "out", "--", "sh", "-c", script]].concat());
         assert_good(&output);

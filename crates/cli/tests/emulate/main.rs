@@ -8,6 +8,7 @@ mod figures;
 mod handover;
 mod inside;
 mod link;
+mod police;
 
 use common::emulation::EmulationHost;
 use common::namespace::{have_programs, random_bytes, wait_for};

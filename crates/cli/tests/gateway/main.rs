@@ -5,10 +5,17 @@
 mod bridge;
 #[path = "../common/mod.rs"]
 mod common;
+mod deploy;
 mod disguise;
+mod edges;
+mod experiment;
 mod filter;
 mod mistakes;
+mod mtu;
 mod operation;
 mod radio;
+mod seeing;
+mod service;
 mod transfer;
 mod tun;
+mod tunnels;

@@ -10,13 +10,13 @@ const V6: &str = "http://[fd20::1]:8000";
 
 /// The end whose link to the middlebox is a pair of TUN devices instead of Ethernet.
 #[derive(Clone, Copy, PartialEq)]
-enum End {
+pub enum End {
     Client,
     Server,
 }
 
 /// Link types of linux/if_arp.h. A TUN device has the first.
-const NONE: u16 = 0xfffe;
+pub const NONE: u16 = 0xfffe;
 const PPP: u16 = 512;
 const RAWIP: u16 = 519;
 const TUNNEL: u16 = 768;
@@ -24,7 +24,7 @@ const TUNNEL: u16 = 768;
 /// A routed testbed with TUN devices: `tunm` at the middlebox, and `tune` at one end, with its addresses.
 /// `link_type`: what the kernel takes them for. `offload`: packets of the TUN devices may be
 /// super-packets with unfinished checksums.
-fn with_tun(end: End, link_type: u16, offload: bool) -> Option<(Testbed, Program)> {
+pub fn with_tun(end: End, link_type: u16, offload: bool) -> Option<(Testbed, Program)> {
     let testbed = Testbed::new(&["curl", "python3"])?;
     testbed.route();
     testbed.dir.write("tun_pair.py", include_str!("../common/tun_pair.py"));

@@ -64,7 +64,11 @@ fn clients_transfer_during_a_syn_flood() {
         }
         flood.join().unwrap();
     });
-    network.exchange_ok("short", 200);
+    // Connections of an overloaded worker stay in the kernel; on a busy machine it works off the flood later.
+    for _ in 0..8 {
+        network.exchange_ok("short", 200);
+        sleep(Duration::from_millis(500));
+    }
     stop_with_bounded_memory(middlebox);
 }
 

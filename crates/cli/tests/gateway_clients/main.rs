@@ -1,4 +1,5 @@
-//! Common clients and servers through the gateway, hostile traffic, and ends of the gateway. Needs root.
+//! Common clients and servers through the gateway and through the ACK policer, hostile traffic, and ends of
+//! the gateway. Needs root.
 //! Without root the tests are skipped, or fail where `PACELINE_REQUIRE_PRIVILEGED` is set.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // programs run in real time
 
@@ -9,6 +10,7 @@ mod failures;
 mod hostile;
 mod middlebox;
 mod network;
+mod policer;
 mod servers;
 
 use middlebox::Middlebox;

@@ -338,10 +338,10 @@ fn stay_awake() -> Option<File> {
 /// inherit the priority.
 pub(crate) fn prefer_this_thread() {
     let _ = prctl::set_timerslack(1);
-    let parameters = libc::sched_param { sched_priority: 10 };
-    // SAFETY: the call reads one struct that lives here; thread 0 is the calling one.
+    // The only member of `struct sched_param`. musl's function for this system call always fails.
+    let priority: libc::c_int = 10;
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the call reads one number that lives here; thread 0 is the calling one.
     #[allow(unsafe_code)]
-    let _ = unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
-    };
+    let _ = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
 }

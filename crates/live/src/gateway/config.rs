@@ -1,7 +1,9 @@
 //! The gateway's configuration: a TOML file. docs/gateway.md describes its keys.
 
 use super::datapath::layout;
+use super::mss_clamp::MssClamp;
 use super::policy::{Action, FORMER_RELAY, Policy};
+use crate::service::privileges;
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::ack_filter::Comparison;
@@ -28,7 +30,7 @@ const MIN_DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
 /// Folder of the control sockets whose configuration names no other place.
 pub const CONTROL_FOLDER: &str = "/run/paceline";
 /// Keys that a running gateway takes over at a reload.
-const CHANGEABLE: [&str; 5] = ["tick", "drain", "policy", "limits", "accelerator"];
+const CHANGEABLE: [&str; 6] = ["tick", "drain", "mss_clamp", "policy", "limits", "accelerator"];
 /// Longest path of a Unix socket, in bytes (man unix(7)).
 const MAX_PATH_BYTES: usize = 107;
 
@@ -83,12 +85,27 @@ pub struct GatewayConfig {
     /// Time for connections to be delivered all acknowledged data when the gateway stops.
     #[serde(default = "default_drain")]
     pub drain: Duration,
+    /// Highest segment size that SYNs may announce; if absent, SYNs are not changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mss_clamp: Option<MssClamp>,
     /// Control socket; if absent, `/run/paceline/SERVER-MOBILE.sock`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<PathBuf>,
+    /// Group whose members may use the control socket; if absent, only the gateway's user and root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_group: Option<String>,
+    /// User as whom the gateway continues after its set-up, if root starts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Address of the HTTP server for Prometheus' metrics; if absent, there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
+    /// File in which an experiment outlives the gateway; if absent, beside the control socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub experiment: Option<PathBuf>,
+    /// CSV file with a line for each transfer to a device; if absent, there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<PathBuf>,
     /// Actions by prefix of a mobile device's address; the longest matching prefix decides.
     #[serde(default)]
     pub policy: Vec<Policy>,
@@ -104,6 +121,9 @@ pub struct GatewayConfig {
     /// Notes for the operator: former names that the file uses.
     #[serde(skip)]
     pub notes: Vec<String>,
+    /// `control` is from the command line, and a reload keeps it.
+    #[serde(skip)]
+    control_named: bool,
 }
 
 /// Table `[filter]`.
@@ -192,12 +212,27 @@ impl GatewayConfig {
         toml::to_string(&Self { control, ..self.clone() })
             .unwrap_or_else(|error| unreachable!("a checked configuration is TOML: {error}"))
     }
+    /// Takes a control socket of the command line in place of the file's.
+    pub fn name_control(&mut self, path: PathBuf) -> Result<(), String> {
+        (self.control, self.control_named) = (Some(path), true);
+        self.check()
+    }
+    /// Checks that user and group exist.
+    pub fn check_accounts(&self) -> anyhow::Result<()> {
+        self.user.as_deref().map(privileges::user).transpose()?;
+        self.control_group.as_deref().map(privileges::group).transpose()?;
+        Ok(())
+    }
     /// Exchanges the two interfaces.
     pub fn swap_sides(&mut self) {
         std::mem::swap(&mut self.server, &mut self.mobile);
     }
-    /// Exchanges the interfaces of a new configuration if they were exchanged in this one.
-    pub fn apply_sides_to(&self, new: &mut Self) {
+    /// Gives to a new configuration what did not come from this one's file: exchanged interfaces, and the
+    /// control socket of the command line.
+    pub fn apply_start_to(&self, new: &mut Self) {
+        if self.control_named {
+            (new.control, new.control_named) = (self.control.clone(), true);
+        }
         if self.sides == Sides::Learned && (&self.server, &self.mobile) == (&new.mobile, &new.server) {
             new.swap_sides();
         }
@@ -228,6 +263,11 @@ impl GatewayConfig {
         }
         if self.server == self.mobile {
             return Err(format!("mobile = {:?}: allowed: another interface than server's", self.mobile));
+        }
+        for (key, path) in [("experiment", &self.experiment), ("records", &self.records)] {
+            if let Some(path) = path.as_ref().filter(|path| !path.is_absolute()) {
+                return Err(format!("{key} = {path:?}: allowed: an absolute path"));
+            }
         }
         if let Some(path) = &self.control
             && !(path.is_absolute() && path.as_os_str().len() <= MAX_PATH_BYTES)
@@ -346,6 +386,11 @@ mod tests {
             ("sides = \"guessed\"", "guessed", "learned"),
             ("control = \"box.sock\"", "control = \"box.sock\"", "an absolute path"),
             ("metrics = \"9464\"", "9464", "socket address"),
+            ("experiment = \"state.json\"", "experiment = \"state.json\"", "an absolute path"),
+            ("mss_clamp = 535", "mss_clamp = 535", "536 to 65495 bytes, or \"auto\""),
+            ("mss_clamp = -1", "mss_clamp = -1", "536 to 65495"),
+            ("mss_clamp = \"1360\"", "mss_clamp = \"1360\"", "\"auto\""),
+            ("mss_clamp = true", "mss_clamp", "536 to 65495"),
             ("colour = 1", "colour", "expected"),
             ("[limits]\nmax_flows = 0", "limits.max_flows = 0", "1 to 16777216"),
             ("[[policy]]\nprefix = \"10.0.0.0/40\"\naction = \"leave\"", "10.0.0.0/40", "0 to 32"),
@@ -393,7 +438,7 @@ mod tests {
         let parse = |more: &str| GatewayConfig::parse("box.toml", &format!("{LEAST}{more}")).unwrap();
         let old = parse("");
         let allowed = parse(
-            "tick = \"1 ms\"\ndrain = \"1 s\"\n[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"leave\"\n\
+            "tick = \"1 ms\"\nmss_clamp = 1360\ndrain = \"1 s\"\n[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"leave\"\n\
              [limits]\nmax_flows = 9\n[accelerator]\novershoot = false",
         );
         assert_eq!(old.fixed_changes(&allowed), [""; 0]);

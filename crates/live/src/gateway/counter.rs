@@ -81,6 +81,8 @@ counters! {
         OpeningsForgotten = "openings-forgotten", "Handshakes forgotten to make room";
         AmbiguousNetworks = "ambiguous-networks", "Packets of two networks under the same addresses and ports";
         UnknownLinks = "unknown-links", "Packets dropped because the link header of their connection is unknown";
+        ServerProbes = "server-probes", "Probes of servers because the tunnel towards a device was doubtful";
+        FramesTunnelled = "frames-tunnelled", "Frames received in a GTP-U tunnel or a PPPoE session";
         FilterAcksIn = "filter-acks-in", "Pure acknowledgments that entered the ACK filter";
         FilterAcksDiscarded = "filter-acks-discarded", "Acknowledgments that the ACK filter discarded";
         FilterQueueDrops = "filter-queue-drops", "Packets dropped because the ACK filter's queue was full";
@@ -106,6 +108,7 @@ counters! {
         LeftByPolicy = "packets-left-by-policy" in LeftBy;
         LeftByConnection = "packets-left-by-connection" in LeftBy;
         LeftByOverload = "packets-left-by-overload" in LeftBy;
+        LeftByExperiment = "packets-left-by-experiment" in LeftBy;
         ComparedBytesFiltered = "compared-bytes-filtered" in ComparedBytes;
         ComparedBytesHeldOut = "compared-bytes-held-out" in ComparedBytes;
         ComparedRepeatedFiltered = "compared-repeated-filtered" in ComparedRepeated;

@@ -7,10 +7,11 @@
 //! - `worker`: a thread with an accelerator for its share of the devices. Its packets leave by the packet
 //!   sockets.
 //! - `control_plane`: commands and metrics, by a Unix socket, signals and HTTP.
+//! - `experiment`: the comparison of accelerated devices with untouched ones.
 //! - `crash_recovery`: a journal of connections with exposure (bytes acknowledged to the server and not yet
 //!   by the client), and a second process that clears them after a crash.
 //!
-//! Left out: tunnels, and the bridge's features that inspect packets (`ebtables`, STP states), which taken
+//! Left out: the bridge's features that inspect packets (`ebtables`, STP states), which taken
 //! packets bypass.
 
 mod config;
@@ -18,7 +19,10 @@ mod control_plane;
 mod counter;
 mod crash_recovery;
 mod datapath;
+mod experiment;
 mod interfaces;
+mod mss_clamp;
+mod path_mtu;
 mod policy;
 mod random;
 mod worker;
@@ -27,27 +31,34 @@ pub use config::{Filter, GatewayConfig, Limits, Mode, Sides};
 pub use control_plane::client::Client;
 pub use control_plane::metrics::text as metrics_text;
 pub use control_plane::operations::ControlPlane;
-pub use control_plane::protocol::{Request, Response, StopReport};
+pub use control_plane::protocol::{ExperimentRequest, Request, Response, StopReport};
 pub use control_plane::requests::Snapshot;
 pub use control_plane::status::{DeviceStatus, FlowStatus, PatternStatus, Status};
 pub use counter::{Counter, CounterValues};
 pub use crash_recovery::guardian::{Rescue, guard};
 pub use datapath::link_type;
 pub use datapath::steering::trial;
+pub use experiment::ExperimentStatus;
 pub use interfaces::device::check_interfaces;
+pub use interfaces::mtu::{MtuReport, check as check_mtu};
 pub use interfaces::side_detection::detect_sides;
+pub use mss_clamp::MssClamp;
+pub use path_mtu::{PathMtu, find as path_mtu};
 pub use policy::{Action, Policy};
 
+use crate::service::privileges;
 use anyhow::{Context, anyhow};
 use control_plane::control_socket::ControlSocket;
 use control_plane::http;
+use control_plane::operations::WorkerHandle;
 use control_plane::requests::WorkerRequest;
 use crash_recovery::guardian::Guardian;
 use crash_recovery::journal::{Journal, Writer};
 use datapath::socket::PacketSocket;
 use datapath::steering::Steering;
 use interfaces::ports::{Ports, Role};
-use interfaces::{bridge, router};
+use interfaces::{bridge, mtu, router};
+use mss_clamp::Clamp;
 use random::random;
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -96,10 +107,13 @@ impl Gateway {
     /// Joins the interfaces and starts the workers.
     pub fn start(config: GatewayConfig, setup: Setup) -> anyhow::Result<Self> {
         let (mut control, mut problem) = (None, None);
+        let user = config.user.as_deref().map(privileges::user).transpose()?;
+        let group = config.control_group.as_deref().map(privileges::group).transpose()?;
         if setup.control {
-            match ControlSocket::open(config.control.as_deref(), &config.default_control()) {
+            let owners = (user.as_ref(), group.as_ref());
+            match ControlSocket::open(config.control.as_deref(), &config.default_control(), owners) {
                 Ok(opened) => control = Some(opened),
-                Err(error) if config.control.is_some() => return Err(error),
+                Err(error) if config.control.is_some() || group.is_some() => return Err(error),
                 Err(error) => problem = Some(format!("cannot be asked while it runs: {error:#}")),
             }
         }
@@ -119,15 +133,21 @@ impl Gateway {
             Role::Bridge { .. } => None,
             Role::Router { exit, .. } => Some(router::lock_pair(&config, exit)?),
         };
+        let clamp = mtu::clamp(&config)?;
         let steering = Steering::attach(&config, ports, seed as u32)?;
+        steering.set_clamp(clamp)?;
         let journal = setup.guardian.as_ref().map(|_| Journal::new(config.workers)).transpose()?;
-        let (prepared, sockets) = prepare(&config, &steering, ports, seed, journal.as_ref())?;
+        let (prepared, sockets) = prepare(&config, &steering, (ports, clamp), seed, journal.as_ref())?;
+        // The guardian and all threads start with the privileges that are kept.
+        privileges::keep(&privileges::OF_GATEWAY, user.as_ref())?;
         let guardian = setup.guardian.zip(journal.as_ref());
         let guardian =
             guardian.map(|(command, journal)| Guardian::start(command, journal, ports)).transpose()?;
-        let (senders, ready): (Vec<_>, Vec<_>) = prepared.into_iter().unzip();
+        let handle =
+            |(requests, worker): Prepared| (WorkerHandle { requests, turned_at: worker.turned_at() }, worker);
+        let (handles, ready): (Vec<_>, Vec<_>) = prepared.into_iter().map(handle).unzip();
         let control_plane =
-            Arc::new(ControlPlane::new((setup.version, setup.file), config, steering, senders, guardian));
+            Arc::new(ControlPlane::new((setup.version, setup.file), config, steering, handles, guardian));
         let mut workers = Vec::new();
         for (index, worker) in ready.into_iter().enumerate() {
             let thread = thread::Builder::new().name(format!("worker{index}"));
@@ -145,6 +165,12 @@ impl Gateway {
         let gateway =
             Self { control_plane, workers, _sockets: sockets, _pair_lock: pair_lock, control, problem };
         gateway.control_plane.check_interfaces()?;
+        if let Some(path) = &gateway.control_plane.config().records {
+            experiment::records::start(path, ports.mobile)?;
+        }
+        if let Err(error) = gateway.control_plane.resume_experiment() {
+            eprintln!("paceline: the experiment of before does not go on: {error:#}");
+        }
         Ok(gateway)
     }
     /// The operations on this gateway.
@@ -196,7 +222,7 @@ impl Drop for Gateway {
 fn prepare(
     config: &GatewayConfig,
     steering: &Steering,
-    ports: Ports,
+    (ports, clamp): (Ports, Clamp),
     seed: u64,
     journal: Option<&Journal>,
 ) -> anyhow::Result<(Vec<Prepared>, Vec<OwnedFd>)> {
@@ -216,7 +242,8 @@ fn prepare(
         };
         let exits = || exit.map(PacketSocket::open_to).transpose().context("cannot open a packet socket");
         let exits = [exits()?, exits()?];
-        let engine = Engine::new(config, ports.role, Arc::clone(&line), seed.wrapping_add(index as u64));
+        let mut engine = Engine::new(config, ports.role, Arc::clone(&line), seed.wrapping_add(index as u64));
+        engine.set_clamp(clamp);
         let (sender, requests) = channel();
         let writer: Option<Writer> = journal.map(|journal| journal.writer(index));
         let worker = Worker::new(

@@ -16,8 +16,9 @@ use ipnet::IpNet;
 use layout::ONLY;
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
-use paceline_pep::ack_policer::PolicerConfig;
-pub use paceline_pep::ack_policer::{Limit, Mode, Policy, Reason};
+pub use paceline_pep::ack_policer::{
+    Frame, FrameKey, FramePolicer, Limit, Link, Mode, PolicerConfig, Policy, Reason, parse,
+};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,8 @@ pub struct PoliceConfig {
     pub gtp: bool,
     /// Networks whose packets pass.
     pub exempt: Vec<IpNet>,
+    /// Whether to decide and count only: every packet passes.
+    pub dry_run: bool,
 }
 
 impl PoliceConfig {
@@ -99,7 +102,7 @@ impl Police {
     pub fn attach(device: &str, config: &PoliceConfig) -> anyhow::Result<Self> {
         let interface = interface(device)?;
         if !find(interface)?.is_empty() {
-            bail!("{device}: a policer is attached already; detach it first");
+            bail!("{device}: a policer is attached already; detach it first, or see `paceline police show`");
         }
         let loaded = Loaded::new(config, is_ip_link(device)?, false)?;
         // First the reader of data, so that no ACK is judged without it.
@@ -129,8 +132,9 @@ impl Police {
 pub fn trial() -> anyhow::Result<()> {
     let print = libbpf_rs::set_print(None); // the verifier's log is pages long
     let policy = Policy { mode: Mode::Safe, limit: Limit::Share(0), max_segments: Policy::MAX_SEGMENTS };
-    let (per_flow, direction, gtp, exempt) = (true, Hook::Ingress, false, Vec::new());
-    let loaded = Loaded::new(&PoliceConfig { policy, per_flow, direction, gtp, exempt }, false, false);
+    let (per_flow, direction, gtp, exempt, dry_run) = (true, Hook::Ingress, false, Vec::new(), false);
+    let config = PoliceConfig { policy, per_flow, direction, gtp, exempt, dry_run };
+    let loaded = Loaded::new(&config, false, false);
     libbpf_rs::set_print(print);
     loaded?.attach(POLICE, interface("lo")?, Hook::Ingress).map(|_| ())
 }
@@ -253,6 +257,7 @@ fn policy(config: &PoliceConfig, is_ip_link: bool, test_clock: bool) -> layout::
         },
         per_flow: config.per_flow.into(),
         gtp: config.gtp.into(),
+        dry_run: config.dry_run.into(),
         ip_link: is_ip_link.into(),
         test_clock: test_clock.into(),
         ..layout::Policy::default()
@@ -305,7 +310,7 @@ fn link_type(device: &str) -> io::Result<u16> {
     // SAFETY: the request has the type that this call reads and writes; it answers with a hardware address.
     #[allow(unsafe_code)]
     unsafe {
-        if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) < 0 {
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR as _, &raw mut request) < 0 {
             return Err(io::Error::last_os_error());
         }
         Ok(request.ifr_ifru.ifru_hwaddr.sa_family)

@@ -147,6 +147,28 @@ pub fn leave_checksum(packet: &mut Packet) {
     offload.checksum = Checksum::Partial;
 }
 
+/// Completes a checksum that is [`Checksum::Partial`], for a packet that no device completes.
+pub fn complete_checksum(packet: &mut Packet) {
+    let at = transport_at(packet);
+    let Parsed { payload: Payload::Datagram(bytes), offload, .. } = &mut **packet else { return };
+    if offload.checksum == Checksum::Partial {
+        // The field has the sum of the pseudo header.
+        let sum = Sum16BitWords::new().add_slice(&bytes[at..]).ones_complement();
+        bytes[at + 16..at + 18].copy_from_slice(&sum.to_ne_bytes());
+        offload.checksum = Checksum::Unverified;
+    }
+}
+
+/// A packet of [`headers`] with the payload that is stored elsewhere; any other packet as it is.
+pub fn with_payload<'a>(mut packet: Packet, parts: impl Iterator<Item = &'a [u8]>) -> Packet {
+    if let Payload::Datagram(bytes) = &mut packet.payload {
+        let mut all = std::mem::take(bytes).into_vec();
+        parts.for_each(|part| all.extend_from_slice(part));
+        *bytes = all.into();
+    }
+    packet
+}
+
 fn pseudo_header(ip: &IpHeader) -> Sum16BitWords {
     let mut sum = Sum16BitWords::new();
     match (ip.src, ip.dst) {
@@ -253,13 +275,13 @@ fn rewrite_options(mut list: &mut [u8], tcp: &mut TcpHeader, new: &TcpHeader) {
     }
 }
 
-fn sum_without_checksum(header: &[u8]) -> u16 {
+pub(super) fn sum_without_checksum(header: &[u8]) -> u16 {
     let word = |at: usize| u32::from(header[at]) << 8 | u32::from(header[at + 1]);
     let all: u32 = (0..header.len() / 2).map(|n| word(2 * n)).sum();
     fold(all - word(16))
 }
 
-fn fold(mut sum: u32) -> u16 {
+pub(super) fn fold(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

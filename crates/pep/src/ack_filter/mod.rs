@@ -139,6 +139,9 @@ impl SduQueue for AckFilter {
     fn head_len(&self) -> Option<Bytes> {
         self.queue.head().map(|id| self.queue.len_of(id))
     }
+    fn head_arrived_at(&self) -> Option<Instant> {
+        self.queue.head().map(|id| self.queue.arrived(id))
+    }
     fn bytes(&self) -> Bytes {
         self.queue.bytes()
     }

@@ -8,6 +8,11 @@ use paceline_net::TcpFlags;
 /// trip in most networks, since the one of the handshake does not contain later queues.
 const MIN_RECOVERY_NS: u64 = 100_000_000;
 
+/// Rule 15: a sender is taken to be in slow start until its acknowledged bytes of a round trip have grown by
+/// less than a quarter in three round trips in a row. The criterion of BBR's Startup
+/// (draft-ietf-ccwg-bbr-05 5.3.1.2), on bytes instead of rates.
+const FLAT_ROUNDS: u32 = 3;
+
 /// Progress of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
@@ -56,12 +61,18 @@ pub struct Flow {
     pub(super) run: u32,
     /// Mean number of bytes acknowledged by an incoming ACK, for rule 22.
     pub(super) mean_advance: u32,
-    /// Bytes acknowledged, up to 2^32 - 1, for rule 16.
+    /// Bytes acknowledged since the beginning or the last sign of loss, up to 2^32 - 1, for rules 15 and 16.
     pub(super) acked: u32,
     /// Lower bound of the data sender's window in bytes; the sample under way; its first ACK.
     pub(super) window_bytes: u32,
     pub(super) sample: u32,
     pub(super) sample_ack: u32,
+    /// Bytes acknowledged in the round trip under way; in the one that last grew; round trips since then.
+    pub(super) round_bytes: u32,
+    pub(super) grown_bytes: u32,
+    pub(super) flat_rounds: u32,
+    /// Begin of the round trip under way.
+    pub(super) round_at: u64,
     /// Begin of the sample under way.
     pub(super) sample_at: u64,
     /// Times of the SYN and of the SYN-ACK.
@@ -156,11 +167,36 @@ impl Flow {
         }
     }
 
-    /// A sign of loss: nothing is dropped for a round trip, and the window must be measured anew.
+    /// Whether the sender may be in its first slow start.
+    pub(super) fn in_slow_start(&self) -> bool {
+        self.flat_rounds < FLAT_ROUNDS
+    }
+
+    /// Counts bytes that an ACK newly acknowledges, by round trips.
+    pub(super) fn count_round(&mut self, now: u64, advance: u32) {
+        self.round_bytes = self.round_bytes.saturating_add(advance);
+        if now.wrapping_sub(self.round_at) < self.rtt() {
+            return;
+        }
+        let grown = self.grown_bytes.saturating_add(self.grown_bytes >> 2);
+        if self.round_bytes >= grown {
+            self.grown_bytes = self.round_bytes;
+            self.flat_rounds = if self.in_slow_start() { 0 } else { self.flat_rounds };
+        } else if self.in_slow_start() {
+            self.flat_rounds += 1;
+        }
+        self.round_bytes = 0;
+        self.round_at = now;
+    }
+
+    /// A sign of loss: nothing is dropped for a round trip, then less than before until many segments were
+    /// acknowledged, and the window must be measured anew.
     pub(super) fn recover(&mut self, now: u64) {
+        self.flat_rounds = FLAT_ROUNDS;
         self.off_until = now + self.rtt().max(MIN_RECOVERY_NS);
         self.window_bytes = 0;
         self.sampling = 0;
+        self.acked = 0;
     }
 
     /// A kept ACK begins a sample of the sender's window, if none is under way.
@@ -195,4 +231,50 @@ impl Flow {
 /// Time since `earlier`, at least 1 ns, so that a measured time is not taken for an unknown one.
 pub(super) fn elapsed(now: u64, earlier: u64) -> u64 {
     now.saturating_sub(earlier).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: u64 = 10_000_000;
+
+    fn flow() -> Flow {
+        Flow { phase: Phase::Open, sender_rtt: RTT, receiver_rtt: 1, ..Flow::default() }
+    }
+
+    #[test]
+    fn slow_start_lasts_while_round_trips_grow_by_a_quarter() {
+        let mut flow = flow();
+        let mut bytes = 14_480;
+        for round in 1..=40 {
+            flow.count_round(round * 2 * RTT, bytes);
+            assert!(flow.in_slow_start(), "round {round}");
+            bytes += bytes / 4 + 1;
+        }
+        for round in 41..=44 {
+            assert!(flow.in_slow_start(), "the last growth and two round trips without, {round}");
+            flow.count_round(round * 2 * RTT, bytes);
+        }
+        assert!(!flow.in_slow_start());
+        flow.count_round(45 * 2 * RTT, bytes * 8);
+        assert!(!flow.in_slow_start(), "it does not begin again");
+    }
+
+    #[test]
+    fn a_sign_of_loss_ends_slow_start() {
+        let mut flow = flow();
+        flow.recover(1);
+        assert!(!flow.in_slow_start());
+    }
+
+    #[test]
+    fn acks_of_one_round_trip_are_one_round() {
+        let mut flow = flow();
+        flow.count_round(2 * RTT, 14_480);
+        for part in 1..10 {
+            flow.count_round(2 * RTT + part * RTT / 20, 1448);
+        }
+        assert_eq!((flow.flat_rounds, flow.round_bytes), (0, 9 * 1448));
+    }
 }

@@ -9,8 +9,13 @@ use paceline_net::TcpFlags;
 
 /// Rule 15: smallest number of kept ACKs in a round trip and in a window. Chosen: the rule's better value.
 const ACKS_PER_RTT: u64 = 4;
-/// Rule 16: segments that are acknowledged before anything is dropped. Chosen: the rule's value.
+/// Rule 16: segments that are acknowledged before anything is dropped, at the beginning and after a sign of
+/// loss. Chosen: the rule's value.
 const FIRST_SEGMENTS: u32 = 64;
+/// Rule 15: a kept ACK acknowledges at most one segment for as many acknowledged since the beginning or the
+/// last sign of loss, so that slow start and a path that loses packets keep their ACKs. Chosen: of 64, 256,
+/// 512 and 1024 by the grid of scripts/police/grid.py; docs/police.md has the figures.
+const SEGMENTS_PER_GAP: u32 = 512;
 /// Rule 16: a gap of this length in ns makes a connection sparse, until this many ACKs came without one.
 /// Chosen: with so few ACKs there is nothing to gain.
 const SPARSE_GAP_NS: u64 = 100_000_000;
@@ -153,13 +158,18 @@ fn floors(flow: &Flow, policy: &Policy, now: u64, ack: &Segment) -> Option<Reaso
         return Some(Reason::MayBeLast);
     }
     let newly_acked = distance(ack.ack, flow.kept_ack);
-    let max_bytes = policy.max_segments.saturating_mul(segment).min(window / ACKS_PER_RTT as u32);
+    let max_bytes = policy.max_segments.saturating_mul(segment);
+    let max_bytes = max_bytes.min(window / ACKS_PER_RTT as u32).min(flow.acked / SEGMENTS_PER_GAP);
     if newly_acked < 0 || newly_acked as u32 > max_bytes {
         return Some(Reason::SegmentFloor);
     }
     let rtt = flow.rtt();
-    let max_gap = if rtt == 0 { UNKNOWN_RTT_GAP_NS } else { rtt / ACKS_PER_RTT };
-    if now.wrapping_sub(flow.kept_at) > max_gap.max(MIN_GAP_NS) {
+    let max_gap = match rtt {
+        _ if flow.in_slow_start() => SLOW_START_GAP_NS,
+        0 => UNKNOWN_RTT_GAP_NS,
+        rtt => (rtt / ACKS_PER_RTT).max(MIN_GAP_NS),
+    };
+    if now.wrapping_sub(flow.kept_at) > max_gap {
         return Some(Reason::TimeFloor);
     }
     None
@@ -168,6 +178,10 @@ fn floors(flow: &Flow, policy: &Policy, now: u64, ack: &Segment) -> Option<Reaso
 /// Rule 15: gaps shorter than this need no floor in time. Chosen: on paths of less than 4 ms the floors in
 /// bytes and in shares of the window are the stricter ones.
 const MIN_GAP_NS: u64 = 1_000_000;
+/// Rule 15: the floor in time during slow start. HyStart ends slow start by a train of ACKs, whose gaps are
+/// at most 2 ms in Linux (`hystart_ack_delta_us`). Chosen: a quarter, for ACKs that come in steps of a
+/// millisecond.
+const SLOW_START_GAP_NS: u64 = 500_000;
 
 /// Records a segment of the policed direction.
 fn record(flow: &mut Flow, now: u64, segment: &Segment, is_ack: bool, dropped: bool) {
@@ -216,6 +230,7 @@ fn on_acknowledgment(flow: &mut Flow, now: u64, segment: &Segment, is_ack: bool)
     if flow.seen & 1 != 0 && advance > 0 {
         flow.acked = flow.acked.saturating_add(advance as u32);
         flow.in_recovery = 0;
+        flow.count_round(now, advance as u32);
         if is_ack {
             flow.mean_advance =
                 flow.mean_advance - (flow.mean_advance >> MEAN_SHIFT) + ((advance as u32) >> MEAN_SHIFT);

@@ -4,13 +4,14 @@
 //!
 //! The decision is integer arithmetic on a small fixed state, without clock, queue or allocation, since the
 //! same decision stands in a kernel program in C: [`judge`] and [`Flow::on_data_direction`]. [`Policer`] adds
-//! a bounded table of connections for the simulator.
+//! a bounded table of connections for the simulator, [`FramePolicer`] one for frames, as the kernel has it.
 //!
 //! `published` drops blindly, as the paper's bridge did. `safe` keeps every ACK that the rules of
 //! docs/police.md protect.
 
 mod flow;
 mod frame;
+mod frame_policer;
 mod judge;
 mod limiter;
 mod policer;
@@ -19,6 +20,7 @@ mod segment;
 
 pub use flow::Flow;
 pub use frame::{Frame, FrameKey, Link, parse};
+pub use frame_policer::FramePolicer;
 pub use judge::judge;
 pub use limiter::{Limit, Limiter};
 pub use policer::{Policer, PolicerConfig, PolicerStats};

@@ -140,7 +140,7 @@ fn four_of_five_acks_go_where_the_window_is_wide() {
             window: 400 * SEGMENT,
             spacing: 50,
         };
-        transfer.run(20_000 * SEGMENT);
+        transfer.run(100_000 * SEGMENT);
         let stats = transfer.policer.stats();
         let share = stats.dropped as f64 / stats.acks as f64;
         let kept: Vec<_> = Reason::ALL.iter().map(|reason| (reason.name(), stats.kept(*reason))).collect();

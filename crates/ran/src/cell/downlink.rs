@@ -6,10 +6,10 @@ use crate::air::Transmission;
 use crate::duplex::Direction;
 use crate::mac::pdu as mac;
 use crate::mac::scheduler::{self, Budget};
-use crate::mcs::PrbSize;
+use crate::mcs::{Mcs, PrbSize};
 use crate::prb::PrbSet;
-use crate::slot::Slot;
-use paceline_net::Bytes;
+use crate::slot::{Slot, SlotSpan};
+use paceline_net::{Bytes, Duration, Instant, Rate};
 
 /// The PRBs and assignments that a downlink slot has left.
 pub(super) struct Room {
@@ -30,7 +30,39 @@ impl Room {
     }
 }
 
+/// State of a station's downlink, as its scheduler knows it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DownlinkState {
+    /// Bytes available for transmission.
+    pub queued: Bytes,
+    /// Time for which the packet at the head of the buffer has waited; zero for an empty buffer.
+    pub head_wait: Duration,
+    /// Index of the MCS that link adaptation chose when the station last could be scheduled; none before.
+    pub mcs: Option<u8>,
+    /// The mean rate at which the station was served, of which proportional fairness takes account.
+    pub mean_rate: Rate,
+}
+
 impl Cell {
+    /// Sets the factor of a station's priority in the downlink scheduler: 1 at the start, 0 or more.
+    pub fn set_downlink_weight(&mut self, station: usize, weight: f64) {
+        assert!(weight.is_finite() && weight >= 0.0, "a weight is 0 or more: {weight}");
+        self.stations[station].downlink.mac.weight = weight;
+    }
+    /// The state of a station's downlink.
+    pub fn downlink_state(&self, now: Instant, station: usize) -> DownlinkState {
+        let slot = self.clock.at_or_after(now);
+        let of = &self.stations[station];
+        let arrived = of.downlink.bearer.buffer.head_arrived_at();
+        let slot_s = self.clock.duration(SlotSpan(1)).as_secs_f64();
+        DownlinkState {
+            queued: Bytes(of.downlink_available()),
+            head_wait: arrived.map_or(Duration::ZERO, |at| now.since(at)),
+            mcs: of.downlink.mcs.map(Mcs::index),
+            mean_rate: Rate((of.downlink.mac.served_bits(slot) / slot_s) as u64),
+        }
+    }
+
     pub(super) fn schedule_downlink(&mut self, slot: Slot, cell: usize) {
         let symbols = self.config.duplex.symbols(slot, Direction::Down);
         let Some(size) = self.config.rat.prb_size(Direction::Down, symbols) else { return };
@@ -45,11 +77,11 @@ impl Cell {
             let station = &mut self.stations[index];
             station.report_cqi(slot, &self.config, &mut self.network);
             let ready = station.connected() && station.downlink_sendable();
-            if retransmitted || !ready || station.downlink.harq.free().is_none() {
+            if retransmitted || !ready || station.downlink.mac.harq.free().is_none() {
                 continue;
             }
             let Some(mcs) = station.downlink_mcs(&self.config, &mut self.network) else {
-                station.downlink.stats.slots_without_mcs += 1;
+                station.downlink.mac.stats.slots_without_mcs += 1;
                 continue;
             };
             station.downlink.mcs = Some(mcs);
@@ -57,7 +89,7 @@ impl Cell {
             let needed = mac::block_bytes_needed(&link.rlc, reverse, link.waiting());
             let wanted_prb = mcs.fewest_prbs(size, needed, n_prb);
             let bits_per_prb = mcs.bits_per_prb(size, n_prb);
-            self.candidates.push(station.downlink.candidate(slot, index, wanted_prb, bits_per_prb));
+            self.candidates.push(station.downlink.mac.candidate(slot, index, wanted_prb, bits_per_prb));
         }
         let granularity = self.config.rat.rbg_size(n_prb);
         let budget = Budget { n_prb: room.free.len() as u16, max_grants: room.grants, granularity };
@@ -76,13 +108,13 @@ impl Cell {
         let link = &mut self.stations[index].downlink;
         let mut retransmitted = false;
         if self.bundling {
-            link.harq.bundle(slot);
+            link.mac.harq.bundle(slot);
         }
-        for process in link.harq.due(slot) {
+        for process in link.mac.harq.due(slot) {
             if self.config.outer_loop {
                 link.update_outer_loop(process);
             }
-            let Some(block) = link.harq.block(process) else { continue };
+            let Some(block) = link.mac.harq.block(process) else { continue };
             let last = block.transmissions >= self.config.max_harq_tx;
             if block.acknowledged() || last && block.decoded {
                 link.finish(process);
@@ -105,15 +137,17 @@ impl Cell {
 
     fn transmit_downlink(&mut self, slot: Slot, size: PrbSize, index: usize, prbs: PrbSet) {
         let station = &mut self.stations[index];
-        let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.harq.free()) else { return };
+        let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.mac.harq.free()) else {
+            return;
+        };
         let n_prb = prbs.len() as u16;
         let bits = mcs.block_bits(size, n_prb);
-        let storage = station.downlink.pdu_storage();
+        let storage = station.downlink.mac.pdu_storage();
         let pdu = station.downlink_sender(self.clock.start(slot)).downlink_pdu(slot, bits / 8, storage);
         station.uplink.bearer.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
         let link = &mut station.downlink;
-        link.on_scheduled(slot, bits);
-        link.start(process, pdu, mcs, size, n_prb);
+        link.mac.on_scheduled(slot, bits);
+        link.mac.start(process, pdu, mcs, size, n_prb);
         self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
     }
 }

@@ -8,13 +8,14 @@
 use super::captured::{BlockSink, CapturedBlock};
 use super::config::{CellConfig, StationConfig};
 use super::configured::ConfiguredGrants;
-use super::link_stats::LinkStats;
 use super::mobility::{Forwarding, HandoverRecord, Moving};
 use super::ports::CORE;
 use super::responder::Responder;
 use super::station::Station;
+use super::watched::{StepSink, Watched};
 use crate::air::{Network, Placed, Transmission, served_cells};
 use crate::duplex::{Direction, Duplex};
+use crate::hop::LinkStats;
 use crate::lte::tdd::{AckMode, Distances};
 use crate::mac::harq::BlockKind;
 use crate::mac::random_access::Cause;
@@ -54,6 +55,7 @@ pub struct Cell {
     pub(super) allocations: Vec<(usize, u16)>,
     active_slots: u64,
     block_sink: Option<BlockSink>,
+    watched: Option<Watched>,
     pub(super) responder: Responder,
     pub(super) configured: ConfiguredGrants,
     /// Movement and measurements of the stations.
@@ -105,6 +107,7 @@ impl Cell {
             allocations: Vec::new(),
             active_slots: 0,
             block_sink: None,
+            watched: None,
             responder: Responder::new(seed),
             displaced: Vec::new(),
             configured,
@@ -157,11 +160,11 @@ impl Cell {
     }
     /// Downlink counters of a station.
     pub fn downlink(&self, station: usize) -> &LinkStats {
-        &self.stations[station].downlink.stats
+        &self.stations[station].downlink.mac.stats
     }
     /// Uplink counters of a station.
     pub fn uplink(&self, station: usize) -> &LinkStats {
-        &self.stations[station].uplink.stats
+        &self.stations[station].uplink.mac.stats
     }
     /// Counters of a station's uplink access.
     pub fn access(&self, station: usize) -> &AccessStats {
@@ -213,6 +216,13 @@ impl Cell {
             station.uplink.captures = true;
         }
         self.block_sink = Some(sink);
+    }
+
+    /// Gives the steps of a station's packets to `sink` from now on.
+    pub fn watch(&mut self, station: usize, sink: StepSink) {
+        self.stations[station].downlink.watched = true;
+        self.stations[station].uplink.watched = true;
+        self.watched = Some(Watched { station, sink });
     }
 
     pub(super) fn wake(&mut self, now: Instant) {
@@ -306,7 +316,7 @@ impl Cell {
                 Direction::Down => downlink,
                 Direction::Up => uplink,
             };
-            let block = link.harq.block(transmission.process).expect("a block is sent from its process");
+            let block = link.mac.harq.block(transmission.process).expect("a block is sent from its process");
             let layer = self.config.rat.layer(transmission.direction, block.mcs);
             let sinr = radio.sinr(&mut self.network, *cell, slot, &transmission, layer);
             let in_random_access = procedure.is_some();
@@ -320,6 +330,10 @@ impl Cell {
                 let Transmission { station, direction, process, .. } = transmission;
                 let (clock, tdd) = (self.clock, matches!(self.config.duplex, Duplex::Tdd(_)));
                 sink(CapturedBlock { station, direction, slot, process, clock, tdd, pdu });
+            }
+            if let Some(watched) = self.watched.as_mut().filter(|own| own.station == transmission.station) {
+                let times = (self.clock.start(slot), self.clock.start(times.2));
+                watched.sent(times, transmission.direction, transmission.process, link);
             }
             if transmission.direction == Direction::Down && decoded && in_random_access {
                 self.resolve_by_msg4(slot, transmission.station, transmission.process);
@@ -335,7 +349,7 @@ impl Cell {
         let uplink = self.config.pusch_prbs();
         let side = |sent: &Transmission| (self.stations[sent.station].cell, sent.direction);
         let collides = |sent: &Transmission| {
-            let block = self.stations[sent.station].uplink.harq.block(sent.process);
+            let block = self.stations[sent.station].uplink.mac.harq.block(sent.process);
             sent.direction == Direction::Up
                 && block.is_some_and(|block| block.kind == BlockKind::CollidedMsg3)
         };
@@ -370,8 +384,11 @@ impl Node for Cell {
                 self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
                 return;
             };
+            if let Some(watched) = &mut self.watched {
+                watched.arrived(now, index, Direction::Down, &packet);
+            }
             let Station { downlink: link, forwarding, .. } = &mut self.stations[index];
-            link.stats.packets_in += 1;
+            link.mac.stats.packets_in += 1;
             let arrived = match forwarding {
                 Some(forwarding) => forwarding.arrive(now, packet),
                 None => Some(packet),
@@ -381,10 +398,14 @@ impl Node for Cell {
                 link.collect_dropped(&mut self.output);
             }
         } else {
-            let station = &mut self.stations[usize::from(from.0) - 1];
+            let index = usize::from(from.0) - 1;
+            if let Some(watched) = &mut self.watched {
+                watched.arrived(now, index, Direction::Up, &packet);
+            }
+            let station = &mut self.stations[index];
             let was_empty = station.uplink.bearer.buffer.packets() == 0 && station.uplink_available() == 0;
             station.count_grant_wait(now);
-            station.uplink.stats.packets_in += 1;
+            station.uplink.mac.stats.packets_in += 1;
             station.uplink.bearer.buffer.push(now, packet);
             if was_empty {
                 station.access.on_data_in_empty_buffer(now);

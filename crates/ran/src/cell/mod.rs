@@ -5,8 +5,9 @@
 //! scheduling requests are processed, `random_access` advances, `uplink` and `downlink` allocate PRBs, the
 //! stations transmit, and `crate::air` gives the SINRs that decide which blocks are decoded.
 //!
-//! State: `station` and its two directions (`link`, counters in `link_stats`); `responder` for random access;
-//! `configured` for configured grants. `mobility` moves stations and changes their serving cell.
+//! State: `station` and its two directions (`link`); `responder` for random access; `configured` for
+//! configured grants. `mobility` moves stations and changes their serving cell. `captured` serves
+//! captures, `watched` pictures.
 
 mod captured;
 mod config;
@@ -14,18 +15,18 @@ mod configured;
 mod downlink;
 mod enb;
 mod link;
-mod link_stats;
 mod mobility;
 mod ports;
 mod random_access;
 mod responder;
 mod station;
 mod uplink;
+mod watched;
 
 pub use captured::{BlockSink, CapturedBlock};
 pub use config::{CellConfig, ForwardingConfig, Handover, StationConfig, StationLink};
+pub use downlink::DownlinkState;
 pub use enb::Cell;
-pub(crate) use link::Link as HopLink;
-pub use link_stats::{DropCounts, LinkStats, SINR_ORIGIN_DB};
 pub use mobility::{EventA3, HandoverCause, HandoverRecord, LinkMonitorConfig};
 pub use ports::{CORE, station_port};
+pub use watched::{RadioEvent, RadioStep, StepSink};

@@ -85,7 +85,7 @@ impl Cell {
                 station.access.stats.random_access_failures += 1;
                 // In a handover, the end of all attempts stands for the expiry of T304.
                 if matches!(cause, Cause::SchedulingRequest | Cause::Handover) {
-                    station.uplink.stats.radio_link_failures += 1;
+                    station.uplink.mac.stats.radio_link_failures += 1;
                     self.fail_link(slot, index);
                 }
             }
@@ -131,7 +131,7 @@ impl Cell {
     /// Gives the displaced retransmissions other PRBs, or none if too few are free.
     pub(super) fn move_retransmissions(&mut self, process: usize, free: &mut PrbSet) {
         for index in self.displaced.drain(..) {
-            let Some(block) = self.stations[index].uplink.harq.block_mut(process) else { continue };
+            let Some(block) = self.stations[index].uplink.mac.harq.block_mut(process) else { continue };
             let n_prb = u32::from(block.n_prb);
             block.prbs = if free.len() >= n_prb { free.lowest(n_prb) } else { PrbSet::NONE };
             *free = free.without(block.prbs);
@@ -198,13 +198,14 @@ impl Cell {
         };
         let n_prb = self.config.downlink_prb;
         let (mcs, n_prb) = self.config.rat.most_robust(Direction::Down, room.size, MSG4_BYTES, n_prb);
-        let Some(process) = station.downlink.harq.free() else { return false };
+        let Some(process) = station.downlink.mac.harq.free() else { return false };
         if room.grants == 0 || room.free.len() < u32::from(n_prb) {
             return false;
         }
         let prbs = room.take(u32::from(n_prb));
         procedure.msg4 = Some(process);
-        let block = station.downlink.start(process, mac::Pdu::default(), mcs, room.size, prbs.len() as u16);
+        let block =
+            station.downlink.mac.start(process, mac::Pdu::default(), mcs, room.size, prbs.len() as u16);
         block.set_signalling(BlockKind::Data, prbs);
         self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
         true
@@ -261,14 +262,14 @@ impl Cell {
             for station in self.members[cell].iter().map(|index| &self.stations[*index]) {
                 let granted = station.grants.iter().filter(|grant| grant.sent_at == sent_at);
                 free = granted.fold(free, |free, grant| free.without(grant.prbs));
-                let repeated = turn.and_then(|process| station.uplink.harq.block(process));
+                let repeated = turn.and_then(|process| station.uplink.mac.harq.block(process));
                 free = repeated.map_or(free, |block| free.without(block.prbs));
             }
         }
         let Some(process) = turn else { return free };
         for station in self.responder.active.iter().map(|index| &self.stations[*index]) {
             let of_msg3 = |block: &&TransportBlock| block.is_msg3() && station.cell == cell;
-            if let Some(block) = station.uplink.harq.block(process).filter(of_msg3) {
+            if let Some(block) = station.uplink.mac.harq.block(process).filter(of_msg3) {
                 free = free.without(block.prbs);
             }
         }
@@ -328,7 +329,7 @@ impl Cell {
         let Some(procedure) = &mut station.procedure else { return false };
         procedure.on_msg3(slot, process, self.config.random_access.contention_timer);
         let cause = procedure.cause;
-        if let Some(old) = station.uplink.harq.block(process) {
+        if let Some(old) = station.uplink.mac.harq.block(process) {
             station.estimate.on_lost(old.first_sent_at, sr_grant);
             station.uplink.give_up(process, &mut self.output);
         }
@@ -344,7 +345,7 @@ impl Cell {
             station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, false);
         }
         let kind = if grant.collided { BlockKind::CollidedMsg3 } else { BlockKind::Msg3 };
-        let block = station.uplink.start(process, pdu, mcs, size, grant.prbs.len() as u16);
+        let block = station.uplink.mac.start(process, pdu, mcs, size, grant.prbs.len() as u16);
         block.set_signalling(kind, grant.prbs);
         true
     }

@@ -65,6 +65,8 @@ pub(crate) struct Station {
     pub target: Option<(usize, Slot)>,
     /// The forwarding of that handover, which begins with service in the target.
     prepared: Option<ForwardingConfig>,
+    /// The cells that the core knows: of packets towards the station, and of those from it.
+    pub core_cells: [usize; 2],
 }
 
 impl Station {
@@ -130,6 +132,7 @@ impl Station {
             failed_at: None,
             left_at: None,
             forwarding: None,
+            core_cells: [cell_index; 2],
             target: None,
             prepared: None,
         }
@@ -188,13 +191,13 @@ impl Station {
     }
     /// Grants the retransmission of a block by asynchronous HARQ.
     pub fn grant_again(&mut self, sent_at: Slot, process: usize, prbs: PrbSet) {
-        let Some(block) = self.uplink.harq.block(process) else { return };
+        let Some(block) = self.uplink.mac.harq.block(process) else { return };
         self.grants.push_back(Grant { sent_at, process, new_data: false, mcs: block.mcs, prbs, tpc_db: 0.0 });
-        self.uplink.harq.await_retransmission(process);
+        self.uplink.mac.harq.await_retransmission(process);
     }
     /// The first process of asynchronous uplink HARQ that carries no block and has no grant.
     pub fn free_uplink_process(&self) -> Option<usize> {
-        self.uplink.harq.free_but(self.grants.iter().map(|grant| grant.process))
+        self.uplink.mac.harq.free_but(self.grants.iter().map(|grant| grant.process))
     }
     /// The station applies a grant's TPC command. Returns the headroom report for the granted block if one is
     /// due.
@@ -289,7 +292,7 @@ impl Station {
     /// Counts the slot for each direction in which a full window of RLC holds data back.
     pub fn count_window_stalls(&mut self) {
         for link in [&mut self.downlink, &mut self.uplink] {
-            link.stats.window_stalls += SlotSpan(u64::from(link.bearer.window_stalled()));
+            link.mac.stats.window_stalls += SlotSpan(u64::from(link.bearer.window_stalled()));
         }
     }
     /// Counts the radio-link failures that RLC reports; returns whether there is one.

@@ -22,7 +22,7 @@ impl Cell {
         for index in 0..self.stations.len() {
             let station = &mut self.stations[index];
             station.estimate.process_request(slot, self.timing.request_answer, sr_grant);
-            for process in station.uplink.harq.due(slot) {
+            for process in station.uplink.mac.harq.due(slot) {
                 self.judge_uplink_block(index, process);
             }
         }
@@ -34,7 +34,7 @@ impl Cell {
         if self.config.outer_loop {
             station.uplink.update_outer_loop(process);
         }
-        let Some(block) = station.uplink.harq.block(process) else { return };
+        let Some(block) = station.uplink.mac.harq.block(process) else { return };
         let (first_sent_at, is_msg3) = (block.first_sent_at, block.is_msg3());
         let max_tx = if is_msg3 { self.config.random_access.max_msg3_tx } else { self.config.max_harq_tx };
         if block.decoded {
@@ -93,14 +93,14 @@ impl Cell {
         let mut free = band;
         for &index in &self.members[cell] {
             let station = &self.stations[index];
-            if let Some(block) = station.uplink.harq.block(process) {
+            if let Some(block) = station.uplink.mac.harq.block(process) {
                 // A failed block: a non-adaptive retransmission takes the same PRBs.
                 if block.prbs.is_empty() || !block.prbs.without(band).is_empty() {
                     self.displaced.push(index);
                 }
                 free = free.without(block.prbs);
             } else if station.wants_grant(sent_at) {
-                self.candidates.push(station.uplink.candidate(slot, index, 0, 0.0));
+                self.candidates.push(station.uplink.mac.candidate(slot, index, 0, 0.0));
             }
         }
         self.move_retransmissions(process, &mut free);
@@ -121,8 +121,9 @@ impl Cell {
             let index = self.members[cell][at];
             let station = &mut self.stations[index];
             let msg3 = station.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some());
-            let failed = station.uplink.harq.due(slot).next().filter(|_| !msg3);
-            let block = failed.and_then(|process| Some((process, station.uplink.harq.block(process)?.n_prb)));
+            let failed = station.uplink.mac.harq.due(slot).next().filter(|_| !msg3);
+            let block =
+                failed.and_then(|process| Some((process, station.uplink.mac.harq.block(process)?.n_prb)));
             match block {
                 Some((process, n_prb)) if budget.max_grants > 0 && u32::from(n_prb) <= free.len() => {
                     let prbs = free.lowest(u32::from(n_prb));
@@ -131,7 +132,7 @@ impl Cell {
                     station.grant_again(sent_at, process, prbs);
                 }
                 _ if station.wants_grant(sent_at) && station.free_uplink_process().is_some() => {
-                    self.candidates.push(station.uplink.candidate(slot, index, 0, 0.0));
+                    self.candidates.push(station.uplink.mac.candidate(slot, index, 0, 0.0));
                 }
                 _ => {}
             }
@@ -155,7 +156,7 @@ impl Cell {
             let n_prb = prbs.len() as u16;
             let bytes = mcs.block_bits(size, n_prb) / 8;
             station.estimate.on_grant(sent_at, bytes);
-            station.uplink.on_scheduled(slot, 8 * bytes);
+            station.uplink.mac.on_scheduled(slot, 8 * bytes);
             station.count_grant(&self.config.rat, n_prb);
             station.grant(sent_at, process, mcs, prbs);
             self.resolve_by_grant(slot, index);
@@ -191,7 +192,7 @@ impl Cell {
         let size = self.pusch_size();
         let station = &mut self.stations[index];
         let Some((mcs, max_prb)) = station.uplink_mcs(slot, &self.config, &mut self.network) else {
-            station.uplink.stats.slots_without_mcs += 1;
+            station.uplink.mac.stats.slots_without_mcs += 1;
             return None;
         };
         station.uplink.mcs = Some(mcs);
@@ -204,7 +205,7 @@ impl Cell {
         let wanted_prb = unlimited.min(max_prb);
         station.uplink_demand = (wanted_prb, wanted_prb < unlimited);
         let bits_per_prb = mcs.bits_per_prb(size, self.config.uplink_prb);
-        Some(station.uplink.candidate(slot, index, wanted_prb, bits_per_prb))
+        Some(station.uplink.mac.candidate(slot, index, wanted_prb, bits_per_prb))
     }
 
     /// The station's uplink in this slot: Msg3, a retransmission, a granted new block, or a scheduling
@@ -221,7 +222,7 @@ impl Cell {
             self.start_msg3(slot, index);
         }
         let station = &mut self.stations[index];
-        if let Some(block) = station.uplink.harq.block(process) {
+        if let Some(block) = station.uplink.mac.harq.block(process) {
             let prbs = block.prbs;
             if !prbs.is_empty() {
                 self.transmit_again(slot, index, process, prbs); // else no free PRBs for the retransmission
@@ -247,17 +248,19 @@ impl Cell {
             // Msg3 has the slot; a grant for it is lost.
             match grant {
                 Some(grant) if grant.new_data => station.estimate.on_lost(slot, sr_grant),
-                Some(grant) if station.uplink.harq.block(grant.process).is_some() => {
-                    station.uplink.harq.miss_retransmission(grant.process, slot);
+                Some(grant) if station.uplink.mac.harq.block(grant.process).is_some() => {
+                    station.uplink.mac.harq.miss_retransmission(grant.process, slot);
                 }
                 Some(_) => {}
                 None => {}
             }
-            let Some(prbs) = station.uplink.harq.block(MSG3_PROCESS).map(|block| block.prbs) else { return };
+            let Some(prbs) = station.uplink.mac.harq.block(MSG3_PROCESS).map(|block| block.prbs) else {
+                return;
+            };
             self.transmit_again(slot, index, MSG3_PROCESS, prbs);
             return;
         }
-        let busy = |grant: &Grant| station.uplink.harq.block(grant.process).is_some();
+        let busy = |grant: &Grant| station.uplink.mac.harq.block(grant.process).is_some();
         match grant {
             Some(grant) if !grant.new_data && busy(&grant) => {
                 self.transmit_again(slot, index, grant.process, grant.prbs);
@@ -316,7 +319,7 @@ impl Cell {
         let bits = mcs.block_bits(size, n_prb);
         let has_data = station.uplink_available() > 0;
         let due = station.access.bsr_due(slot, || has_data);
-        let storage = station.uplink.pdu_storage();
+        let storage = station.uplink.mac.pdu_storage();
         station.count_grant_wait(now);
         let pdu = station.uplink_sender(now).uplink_pdu(slot, bits / 8, due, headroom, storage);
         if let Some(report) = pdu.headroom {
@@ -325,7 +328,7 @@ impl Cell {
         station.uplink.collect_dropped(&mut self.output);
         let emptied = station.uplink_available() == 0;
         station.access.on_block(slot, now, &self.config.access, pdu.bsr.is_some(), emptied);
-        station.uplink.start(process, pdu, mcs, size, n_prb);
+        station.uplink.mac.start(process, pdu, mcs, size, n_prb);
         self.transmissions.push(Transmission { station: index, direction: Direction::Up, process, prbs });
     }
 }

@@ -284,6 +284,9 @@ mod tests {
         fn head_len(&self) -> Option<Bytes> {
             self.0.head_len()
         }
+        fn head_arrived_at(&self) -> Option<Instant> {
+            self.0.head_arrived_at()
+        }
         fn packets(&self) -> usize {
             self.0.packets()
         }

@@ -2,8 +2,9 @@
 //!
 //! Round robin gives each of the first `max_grants` stations an equal share of the free PRBs and passes on
 //! the PRBs that a station does not need. Proportional fair and maximum C/I give the first station all PRBs
-//! that it needs, then the next. Allocations are contiguous in the order of rank; frequency-selective
-//! scheduling is left out.
+//! that it needs, then the next. A weight multiplies a station's priority: in proportional fair with full
+//! buffers, shares of the PRBs are in proportion to the weights. Allocations are contiguous in the order of
+//! rank; frequency-selective scheduling is left out.
 
 use crate::slot::{Numerology, Slot};
 use std::sync::LazyLock;
@@ -24,6 +25,8 @@ pub struct Candidate {
     pub bits_per_prb: f64,
     /// Mean bits per slot that it was served: [`ServedRate::at`].
     pub served_bits: f64,
+    /// Factor of its priority.
+    pub weight: f64,
     priority: f64,
 }
 
@@ -35,7 +38,7 @@ impl Candidate {
         bits_per_prb: f64,
         served_bits: f64,
     ) -> Self {
-        Self { station, wanted_prb, last_served, bits_per_prb, served_bits, priority: 0.0 }
+        Self { station, wanted_prb, last_served, bits_per_prb, served_bits, weight: 1.0, priority: 0.0 }
     }
 }
 
@@ -91,12 +94,13 @@ pub enum Policy {
 impl Policy {
     /// Priority of a candidate in this slot; the highest is served first.
     fn priority(self, slot: Slot, candidate: &Candidate) -> f64 {
-        match self {
+        let of_policy = match self {
             Self::RoundRobin => slot.since(candidate.last_served).0 as f64,
             // The lower bound puts a station that was never served before all others.
             Self::ProportionalFair => candidate.bits_per_prb / candidate.served_bits.max(1e-6),
             Self::MaxCi => candidate.bits_per_prb,
-        }
+        };
+        candidate.weight * of_policy
     }
 }
 
@@ -236,6 +240,25 @@ mod tests {
         assert!((shares_of_time(Policy::ProportionalFair) - 0.5).abs() < 0.01);
         assert!((shares_of_time(Policy::RoundRobin) - 0.5).abs() < 0.01);
         assert_eq!(shares_of_time(Policy::MaxCi), 0.0);
+    }
+
+    #[test]
+    fn shares_of_proportional_fairness_are_in_proportion_to_the_weights() {
+        let budget = Budget { n_prb: 50, max_grants: 10, granularity: 1 };
+        let (mut served, mut prbs, mut out) = ([ServedRate::default(); 2], [0.0; 2], Vec::new());
+        for slot in (0..10_000).map(Slot) {
+            let of = |station: usize| Candidate {
+                weight: [3.0, 1.0][station],
+                ..candidate(station, 50, [100.0, 200.0][station], served[station].at(slot))
+            };
+            allocate(slot, Policy::ProportionalFair, &mut [of(0), of(1)], budget, &mut out);
+            for (station, prb) in &out {
+                served[*station].add(slot, [100, 200][*station] * u32::from(*prb));
+                prbs[*station] += f64::from(*prb);
+            }
+        }
+        let share = prbs[0] / (prbs[0] + prbs[1]);
+        assert!((share - 0.75).abs() < 0.01, "{share}");
     }
 
     #[test]

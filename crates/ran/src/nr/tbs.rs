@@ -26,8 +26,12 @@ pub fn re_per_prb(symbols: u8, dmrs_re: u8, overhead_re: u8) -> u8 {
 /// Transport block size in bits of `prbs` PRBs with `re_per_prb` resource elements each; zero if either is
 /// zero.
 pub fn transport_block_bits(mcs: &Mcs, layers: u8, re_per_prb: u8, prbs: u16) -> u32 {
+    block_bits_of(mcs, layers, u32::from(re_per_prb) * u32::from(prbs))
+}
+/// Transport block size in bits of so many resource elements.
+pub fn block_bits_of(mcs: &Mcs, layers: u8, elements: u32) -> u32 {
     // N_info times 2048.
-    let scaled = u64::from(re_per_prb) * u64::from(prbs) * u64::from(mcs.bits_x2048()) * u64::from(layers);
+    let scaled = u64::from(elements) * u64::from(mcs.bits_x2048()) * u64::from(layers);
     let info = scaled / 2048;
     if scaled == 0 {
         return 0;

@@ -18,6 +18,8 @@ pub enum Content {
     /// A copy of an SDU of so many bytes. Its packet was delivered, or waits in [`super::Shared`] for the
     /// first copy to arrive.
     Copy(u32),
+    /// The rest of a PDU of so many bytes that RLC has delivered and not confirmed.
+    Sent(u32),
     /// A control PDU: a status report about the other direction.
     Report(Arc<StatusReport>),
 }
@@ -36,7 +38,7 @@ impl Pdu {
     pub fn bytes(&self) -> u32 {
         let content = match &self.content {
             Content::Sdu(packet) => packet.len,
-            Content::Copy(bytes) => *bytes,
+            Content::Copy(bytes) | Content::Sent(bytes) => *bytes,
             Content::Report(report) => report.bytes(),
         };
         content + u32::from(self.header_bytes)
@@ -45,17 +47,32 @@ impl Pdu {
     pub fn packet(&self) -> Option<&Packet> {
         match &self.content {
             Content::Sdu(packet) => Some(packet),
-            Content::Copy(_) | Content::Report(_) => None,
+            Content::Copy(_) | Content::Sent(_) | Content::Report(_) => None,
         }
     }
     /// Whether it is a control PDU.
     pub fn is_control(&self) -> bool {
         matches!(self.content, Content::Report(_))
     }
-    /// Takes the content; a copy of it stays.
+    /// Bytes of the content.
+    fn content_bytes(&self) -> u32 {
+        self.bytes() - u32::from(self.header_bytes)
+    }
+    /// Takes the content, as RLC does that delivers the PDU.
     pub fn take(&mut self) -> Self {
-        let copy = Content::Copy(self.bytes() - u32::from(self.header_bytes));
-        Self { content: std::mem::replace(&mut self.content, copy), ..*self }
+        let sent = Content::Sent(self.content_bytes());
+        Self { content: std::mem::replace(&mut self.content, sent), ..*self }
+    }
+    /// Takes the packet of an SDU; a copy of the PDU stays.
+    pub(super) fn take_packet(&mut self) -> Option<Packet> {
+        let copy = Content::Copy(self.content_bytes());
+        match std::mem::replace(&mut self.content, copy) {
+            Content::Sdu(packet) => Some(packet),
+            other => {
+                self.content = other;
+                None
+            }
+        }
     }
 }
 

@@ -19,15 +19,13 @@ impl Shared {
     }
     /// Makes a PDU a copy and returns another copy.
     pub fn share(&mut self, pdu: &mut Pdu) -> Pdu {
-        match pdu.take() {
-            Pdu { count, content: Content::Sdu(packet), .. } => {
-                self.0.insert(count, (packet, 2));
-            }
-            Pdu { count, .. } => {
-                if let Some((_, copies)) = self.0.get_mut(&count) {
-                    *copies += 1;
-                }
-            }
+        let count = pdu.count;
+        if let Some(packet) = pdu.take_packet() {
+            self.0.insert(count, (packet, 2));
+        } else if matches!(pdu.content, Content::Copy(_))
+            && let Some((_, copies)) = self.0.get_mut(&count)
+        {
+            *copies += 1;
         }
         pdu.clone()
     }
@@ -35,7 +33,7 @@ impl Shared {
     pub fn arrive(&mut self, pdu: Pdu) -> Option<Packet> {
         match pdu.content {
             Content::Sdu(packet) => Some(packet),
-            Content::Copy(_) => self.0.remove(&pdu.count).map(|(packet, _)| packet),
+            Content::Copy(_) | Content::Sent(_) => self.0.remove(&pdu.count).map(|(packet, _)| packet),
             Content::Report(_) => None,
         }
     }
@@ -49,7 +47,7 @@ impl Shared {
                 let last = *copies == 0;
                 last.then(|| self.0.remove(&pdu.count)).flatten().map(|(packet, _)| packet)
             }
-            Content::Report(_) => None,
+            Content::Sent(_) | Content::Report(_) => None,
         }
     }
 }

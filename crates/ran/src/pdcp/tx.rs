@@ -148,6 +148,14 @@ impl Tx {
         let content = Content::Report(Arc::new(report));
         self.report = Some(Pdu { count: 0, header_bytes: 0, content });
     }
+    /// A PDU that has its number already waits behind the others.
+    pub fn pass_on(&mut self, pdu: Pdu) {
+        self.main.push(pdu);
+    }
+    /// Takes the PDUs with a number that wait.
+    pub fn take_numbered(&mut self) -> Vec<Pdu> {
+        std::mem::take(&mut self.main).pdus.into()
+    }
     /// PDUs that RLC did not deliver go before new SDUs, in the order of their COUNTs.
     pub fn send_again(&mut self, undelivered: Vec<Pdu>) {
         self.main.merge(undelivered);
@@ -173,7 +181,8 @@ impl Tx {
     /// Deletes the copies of delivered SDUs that wait to be sent again.
     pub fn delete_copies(&mut self) {
         let Self { main, shared, .. } = self;
-        main.pdus.retain(|pdu| pdu.packet().is_some() || shared.has(pdu.count));
+        let is_copy = |pdu: &Pdu| matches!(pdu.content, Content::Copy(_));
+        main.pdus.retain(|pdu| pdu.packet().is_some() || is_copy(pdu) && shared.has(pdu.count));
         main.bytes = main.pdus.iter().map(|pdu| u64::from(pdu.bytes())).sum();
     }
     /// A second path begins to take SDUs: those with a number that wait go to both.

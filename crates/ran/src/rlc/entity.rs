@@ -25,6 +25,13 @@ pub enum RlcConfig {
     NrAm(nr::AmConfig),
 }
 
+impl RlcConfig {
+    /// Whether the mode is AM.
+    pub fn is_am(&self) -> bool {
+        matches!(self, Self::Am(_) | Self::NrAm(_))
+    }
+}
+
 /// A PDU in LTE; in NR a STATUS PDU or all data PDUs of a transport block.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pdu {

@@ -1,9 +1,5 @@
-//! Access of a sending station to uplink subframes: random access request, short grant, buffer status report,
-//! data grants.
-//!
-//! The distances are those of the published timeline (Nardini, Stea, Virdis 2016): a request of slot 0 is
-//! answered by a short grant for slot 5; the report in it is decoded at 9; the data grant is for 11, and its
-//! block is decoded at 15.
+//! Access of a sending station to uplink slots: request, short grant, buffer status report, data grants. The
+//! distances between them are those of the carrier.
 
 use super::config::TrailingBsr;
 use crate::mac::buffer_estimate::BufferEstimate;
@@ -13,23 +9,24 @@ use crate::prb::PrbSet;
 use crate::slot::{Slot, SlotSpan};
 use std::collections::VecDeque;
 
-/// From a random access request to the eNB's decision about the short grant. Follows from the published
-/// timeline: the grant is for slot 5, and [`GRANT_DISTANCE`] before it is slot 3.
-pub(super) const REQUEST_PROCESSING: SlotSpan = SlotSpan(3);
-/// From the eNB's decision about a grant to the granted slot. Follows from the published timeline: a report
-/// decoded at 9 leads to data at 11.
-pub(super) const GRANT_DISTANCE: SlotSpan = SlotSpan(2);
-/// From a transmission to its data at the receiver, and to the verdict on it. Follows from the published
-/// timeline: 5 to 9, and 11 to 15.
-pub(super) const DECODING: SlotSpan = SlotSpan(4);
-
 /// A grant of uplink PRBs.
 pub(super) struct Grant {
     pub slot: Slot,
     pub prbs: PrbSet,
     pub mcs: Mcs,
-    /// Whether it answers a request: one PRB towards the eNB.
-    pub short: bool,
+    /// The HARQ process.
+    pub process: usize,
+    pub kind: GrantKind,
+}
+
+/// Purpose of a grant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum GrantKind {
+    /// The answer to a request: one PRB towards the eNB.
+    Short,
+    Data,
+    /// A retransmission by asynchronous HARQ.
+    Again,
 }
 
 /// State of a station's access, and of the eNB about it.

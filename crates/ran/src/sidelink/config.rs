@@ -1,13 +1,12 @@
-//! Parameters of pairs and of their eNB; times in slots of 1 ms unless their type says otherwise. Default
+//! Parameters of pairs and of their base station; times in slots unless their type says otherwise. Default
 //! values and their sources stand in the scenario tables of `paceline-sim`.
 
-use super::channel::LinkBudget;
-use super::motion::Motion;
+use super::radio::{Carrier, LinkBudget, Motion};
 use super::stats::PathKind;
 use crate::bearer::Fate;
 use crate::rlc::RlcConfig;
 use crate::slot::{Slot, SlotSpan};
-use paceline_net::Bytes;
+use paceline_net::{Bytes, SduQueue};
 use std::net::IpAddr;
 
 /// Blocks of the uplink path that end with a buffer status report.
@@ -42,15 +41,16 @@ pub enum Selection {
 /// Parameters of the eNB and of all pairs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SidelinkConfig {
-    /// PRBs of the carrier, the same in both directions.
-    pub prb: u16,
+    /// Radio technology, slots and resource blocks.
+    pub carrier: Carrier,
     /// RLC mode and its parameters. In AM both flows of a pair have the same path.
     pub rlc: RlcConfig,
     /// t-Reordering of RLC.
     pub t_reordering: SlotSpan,
     /// Buffer of each flow in a station, and in the eNB.
     pub buffer: Bytes,
-    /// Least distance of two random access requests of a station.
+    /// Least distance of two requests of a station: the timeout of random access in LTE, sr-ProhibitTimer in
+    /// NR.
     pub rac_timeout: SlotSpan,
     /// Whether blocks of the uplink path end with a buffer status report.
     pub trailing_bsr: TrailingBsr,
@@ -58,7 +58,7 @@ pub struct SidelinkConfig {
     pub max_harq_tx: u32,
     /// Change of paths.
     pub selection: Selection,
-    /// Packets of the former path at a change: as by [`Fate`]; dropped ones include those that wait in the
+    /// Packets of the former path at a change: as by [`Fate`]. Dropped ones include those that wait in the
     /// buffers, since the published system has its queue in RLC.
     pub fate: Fate,
     /// Whether transport blocks in the air at a change are lost. Else the former path's receiver has those
@@ -71,11 +71,15 @@ pub struct SidelinkConfig {
     pub reuse_threshold_dbm: Option<f64>,
 }
 
-/// Two stations that exchange packets: the station, and its peer, which has the port [`crate::CORE`].
-#[derive(Clone, PartialEq, Debug)]
+/// Two stations that exchange packets: the station, and its peer, which has the port [`crate::CORE`]. Or an
+/// ordinary station, whose packets go to and come from the core network by that port.
 pub struct PairConfig {
     /// Addresses of the station; other destinations are the peer's.
     pub addresses: Vec<IpAddr>,
+    /// Whether there is a peer.
+    pub peer: bool,
+    /// ACK filters of the uplink buffers of peer and station; they act on the infrastructure path.
+    pub filters: [Option<Box<dyn SduQueue + Send>>; 2],
     /// First path of the packets towards the station.
     pub to_station: PathKind,
     /// First path of the packets towards the peer.

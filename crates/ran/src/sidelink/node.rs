@@ -1,15 +1,18 @@
-//! The node of an eNB with pairs of stations. The port 0 is that of all peers, the port `1 + i` that of the
-//! station of pair `i`.
+//! The node of an eNB with pairs of stations, and with ordinary stations. The port 0 is that of all peers and
+//! of the core network, the port `1 + i` that of station `i`.
 
 use super::config::{PairConfig, SidelinkConfig};
-use super::flow::{Hop, Pair, Sent};
+use super::flow::{Ends, Sent};
+use super::pair::Pair;
+use super::radio::{AIRS, Air, Radio};
 use super::stats::{Carried, FlowDirection, Message, MessageKind, PathKind, Switch};
-use crate::cell::{CORE, LinkStats};
+use crate::bearer::Ended;
+use crate::cell::CORE;
+use crate::hop::LinkStats;
 use crate::mac::scheduler::Candidate;
 use crate::radio::Point;
-use crate::rlc::Reassembled;
-use crate::slot::{Numerology, Slot, SlotClock, SlotSpan};
-use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port, Stream};
+use crate::slot::{Slot, SlotClock, SlotSpan};
+use paceline_net::{AddressTable, DropReason, Instant, Node, Output, Packet, Port, QueueCounters, Stream};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -17,15 +20,15 @@ use std::net::IpAddr;
 pub struct Sidelink {
     pub(super) config: SidelinkConfig,
     pub(super) clock: SlotClock,
+    pub(super) radio: Radio,
     pub(super) pairs: Vec<Pair>,
     routes: AddressTable,
     pub(super) draws: Stream,
     next_slot: Option<Slot>,
     pub(super) earliest_slot: Slot,
     pub(super) output: VecDeque<Output>,
-    /// Output of hops, before the eNB relays a part of it.
-    pub(super) from_hops: VecDeque<Output>,
-    reassembled: Vec<Reassembled>,
+    /// Ends of packets on a hop, before they are output.
+    pub(super) ends: Vec<Ended>,
     pub(super) candidates: Vec<Candidate>,
     pub(super) allocations: Vec<(usize, u16)>,
     /// Transmissions of the present slot in the uplink band.
@@ -47,18 +50,19 @@ impl Sidelink {
             pair.addresses.iter().for_each(|address| routes.insert(*address, index));
         }
         let pairs = pairs.into_iter().enumerate();
-        let pairs = pairs.map(|(index, pair)| Pair::new(pair, &config, index)).collect();
+        let radio = Radio::new(config.carrier.clone());
+        let pairs = pairs.map(|(index, pair)| Pair::new(pair, &config, &radio, index)).collect();
         let mut node = Self {
             config,
-            clock: SlotClock::new(Numerology::LTE),
+            clock: SlotClock::new(radio.numerology()),
+            radio,
             pairs,
             routes,
             draws: Stream::new(seed, "sidelink/harq"),
             next_slot: None,
             earliest_slot: Slot(0),
             output: VecDeque::new(),
-            from_hops: VecDeque::new(),
-            reassembled: Vec::new(),
+            ends: Vec::new(),
             candidates: Vec::new(),
             allocations: Vec::new(),
             sent: Vec::new(),
@@ -75,39 +79,50 @@ impl Sidelink {
     pub fn pairs(&self) -> usize {
         self.pairs.len()
     }
+    /// Whether a station has a peer.
+    pub fn has_peer(&self, pair: usize) -> bool {
+        self.pairs[pair].flows[0].ends == Ends::Stations
+    }
+    /// Counters of the buffer of a flow's sending end.
+    pub fn buffer(&self, pair: usize, direction: FlowDirection) -> QueueCounters {
+        self.pairs[pair].flows[direction as usize].bearer.buffer.counters()
+    }
     /// Adds an address of a station, or moves it to the station of this pair.
     pub fn add_route(&mut self, address: IpAddr, pair: usize) {
         self.routes.insert(address, pair);
     }
-    /// Counters of a flow's first hop and of its relay hop.
-    pub fn hops(&self, pair: usize, direction: FlowDirection) -> (&LinkStats, &LinkStats) {
+    /// Counters of a flow: of its packets, and of the blocks on each of its radio hops.
+    pub fn counters(&self, pair: usize, direction: FlowDirection) -> [&LinkStats; 4] {
         let flow = &self.pairs[pair].flows[direction as usize];
-        (&flow.first.stats, &flow.relay.stats)
+        [&flow.stats, &flow.direct.mac.stats, &flow.up.mac.stats, &flow.down.stats]
     }
     /// Bytes that wait above RLC in the sending station and in the eNB.
     pub fn queued(&self, pair: usize, direction: FlowDirection) -> u64 {
         let flow = &self.pairs[pair].flows[direction as usize];
-        flow.first.bearer.buffer.bytes().0 + flow.relay.bearer.buffer.bytes().0
+        flow.bearer.buffer.bytes().0 + flow.bearer.relay_queue()
     }
     /// Packets that left the sending station's buffer, and the sum of their waiting times in ns.
     pub fn waited(&self, pair: usize, direction: FlowDirection) -> paceline_net::Waited {
-        self.pairs[pair].flows[direction as usize].first.bearer.buffer.waited()
+        self.pairs[pair].flows[direction as usize].bearer.buffer.waited()
     }
     /// Number of packets inside of a flow.
     pub fn held(&self, pair: usize, direction: FlowDirection) -> u64 {
-        let flow = &self.pairs[pair].flows[direction as usize];
-        flow.first.held() + flow.relay.held()
+        self.pairs[pair].flows[direction as usize].held()
     }
-    /// The present path of a flow.
+    /// The path of a flow, of two that it has for a time the new one.
     pub fn path(&self, pair: usize, direction: FlowDirection) -> PathKind {
-        self.pairs[pair].flows[direction as usize].path
+        self.pairs[pair].flows[direction as usize].chosen()
     }
     /// Packets of a flow that a path has delivered.
     pub fn carried(&self, pair: usize, direction: FlowDirection, path: PathKind) -> Carried {
         let flow = &self.pairs[pair].flows[direction as usize];
         flow.carried[usize::from(path == PathKind::Infrastructure)]
     }
-    /// Random access requests of a pair's stations.
+    /// Whether the carrier is one of NR.
+    pub fn is_nr(&self) -> bool {
+        self.radio.is_nr()
+    }
+    /// Requests for a first grant of a pair's stations: random access in LTE, scheduling requests in NR.
     pub fn requests(&self, pair: usize) -> u64 {
         self.pairs[pair].flows.iter().map(|flow| flow.requests).sum()
     }
@@ -150,9 +165,10 @@ impl Sidelink {
     fn run_slot(&mut self, slot: Slot) {
         self.active_slots += 1;
         for pair in &mut self.pairs {
-            pair.update_channel(slot, &self.config.budget, self.config.prb);
+            pair.update_channel(slot, &self.config.budget, &self.radio);
         }
         self.select_paths(slot);
+        self.confirm_paths(slot);
         // The eNB relays packets that it had before this slot.
         self.send_downlink(slot);
         for pair in 0..self.pairs.len() {
@@ -165,52 +181,42 @@ impl Sidelink {
         self.transmit(slot);
         for pair in 0..self.pairs.len() {
             for flow in 0..2 {
-                self.request(slot, pair, flow);
+                [Air::Direct, Air::Up].iter().for_each(|air| self.request(slot, pair, flow, *air));
             }
         }
     }
 
     /// Delivers the decoded PDUs of a flow.
     fn receive(&mut self, slot: Slot, pair: usize, flow: usize) {
-        for hop in [Hop::First, Hop::Relay] {
-            let (link, reverse) = self.pairs[pair].hop(flow, hop);
-            if link.delivery_due(slot) {
-                let reverse = &mut reverse.bearer;
-                link.deliver(reverse, slot, &mut self.reassembled, &mut self.from_hops);
-                self.pass_on(slot, pair, flow, hop);
+        for air in AIRS {
+            self.pairs[pair].deliver(slot, flow, air, &mut self.ends);
+            self.pass_on(slot, pair, flow, air);
+        }
+        let own = &mut self.pairs[pair].flows[flow];
+        if own.bearer.reordering_due(slot) {
+            own.bearer.check_reordering(slot, |ended| self.ends.push(ended));
+            let last = Air::of(own.chosen())[0];
+            self.pass_on(slot, pair, flow, last);
+        }
+    }
+    /// Packets that end on a hop go to the destination, or are dropped.
+    pub(super) fn pass_on(&mut self, slot: Slot, pair: usize, flow: usize, air: Air) {
+        for ended in std::mem::take(&mut self.ends) {
+            if self.pairs[pair].flows[flow].end(ended, air, &mut self.output) {
+                self.note(slot, pair, flow, MessageKind::Delivered);
             }
         }
     }
-    /// Packets that a hop has delivered go to the destination, or to the relay.
-    pub(super) fn pass_on(&mut self, slot: Slot, pair: usize, flow: usize, hop: Hop) {
-        let now = self.clock.start(slot);
-        while let Some(output) = self.from_hops.pop_front() {
-            let own = &mut self.pairs[pair].flows[flow];
-            match output {
-                Output::Transmit(_, packet) if hop == Hop::First && !own.is_direct() => {
-                    own.relay.stats.packets_in += 1;
-                    own.relay.bearer.buffer.push(now, packet);
-                    own.relay.collect_dropped(&mut self.output);
-                }
-                Output::Transmit(port, packet) => {
-                    let path = if hop == Hop::First { PathKind::Direct } else { PathKind::Infrastructure };
-                    let carried = own.carried_mut(path);
-                    carried.packets += 1;
-                    carried.bytes += u64::from(packet.len);
-                    self.output.push_back(Output::Transmit(port, packet));
-                    self.note(slot, pair, flow, MessageKind::Delivered);
-                }
-                other => self.output.push_back(other),
-            }
-        }
-    }
-    /// A station with data and without a grant sends a random access request.
-    fn request(&mut self, slot: Slot, pair: usize, flow: usize) {
+    /// A station with data and without a grant asks for one: by random access, or by PUCCH in NR.
+    fn request(&mut self, slot: Slot, pair: usize, flow: usize, air: Air) {
         let timeout = self.config.rac_timeout;
-        let may = self.pairs[pair].flows[flow].access.may_request(slot, timeout);
-        if may && self.pairs[pair].available(flow, Hop::First) > 0 {
+        if !self.radio.may_request(2 * pair + flow, slot) {
+            return;
+        }
+        let may = self.pairs[pair].flows[flow].sender_ref(air).access.may_request(slot, timeout);
+        if may && self.pairs[pair].available(flow, air) > 0 {
             let own = &mut self.pairs[pair].flows[flow];
-            own.access.request(slot);
+            own.sender(air).access.request(slot);
             own.requests += 1;
             self.note(slot, pair, flow, MessageKind::Request);
         }
@@ -228,14 +234,14 @@ impl Node for Sidelink {
         } else {
             (usize::from(from.0) - 1, 1)
         };
-        let first = &mut self.pairs[pair].flows[flow].first;
-        first.stats.packets_in += 1;
-        first.bearer.buffer.push(now, packet);
-        first.collect_dropped(&mut self.output);
+        let own = &mut self.pairs[pair].flows[flow];
+        own.stats.packets_in += 1;
+        own.bearer.buffer.push(now, packet);
+        own.collect_dropped(&mut self.output);
         // The answer to a packet of this slot is still in time for a request in it.
         let slot = self.clock.at_or_after(now);
         if slot < self.earliest_slot {
-            self.request(slot, pair, flow);
+            [Air::Direct, Air::Up].iter().for_each(|air| self.request(slot, pair, flow, *air));
         }
         self.wake(now);
     }

@@ -1,14 +1,13 @@
 //! The choice of paths and the change from one to the other (Nardini, Stea, Virdis 2016: the eNB takes the
 //! mode with the higher CQI once in a second).
 
-use super::access::Access;
 use super::config::Selection;
-use super::flow::Hop;
 use super::node::Sidelink;
+use super::radio::Air;
 use super::stats::{Carried, FlowDirection, PathKind, Switch};
-use crate::bearer::Fate;
+use crate::bearer::{Ended, Fate};
 use crate::slot::{Slot, SlotSpan};
-use paceline_net::{DropReason, Output, Packet};
+use paceline_net::{Bytes, DropReason, Output};
 
 impl Sidelink {
     /// The slot of the next choice after this one.
@@ -33,19 +32,23 @@ impl Sidelink {
             Selection::Scripted(_) => {
                 if self.next_selection(None).is_some_and(|at| at <= slot) {
                     self.scripted += 1;
-                    for pair in 0..self.pairs.len() {
+                    for pair in self.with_peer() {
                         (0..2).for_each(|flow| self.switch(slot, pair, flow));
                     }
                 }
             }
         }
     }
+    /// The pairs, without ordinary stations.
+    fn with_peer(&self) -> Vec<usize> {
+        (0..self.pairs.len()).filter(|pair| self.has_peer(*pair)).collect()
+    }
     fn select_best(&mut self, slot: Slot, hysteresis: u8) {
-        for pair in 0..self.pairs.len() {
+        for pair in self.with_peer() {
             for flow in 0..2 {
                 let channel = &self.pairs[pair].channel;
                 let (direct, uplink) = (channel.direct.cqi, channel.uplink[flow].cqi);
-                let (own, other) = match self.pairs[pair].flows[flow].path {
+                let (own, other) = match self.pairs[pair].flows[flow].chosen() {
                     PathKind::Direct => (direct, uplink),
                     PathKind::Infrastructure => (uplink, direct),
                 };
@@ -56,43 +59,29 @@ impl Sidelink {
         }
     }
 
-    /// A flow changes to its other path: MAC of the former one is reset, and its packets have the configured
-    /// fate. With [`Fate::Forward`], as if a status report had arrived, a packet that waits in the eNB is
-    /// sent again by the station, which keeps its packets until the far station has them.
+    /// A flow changes to its other path. MAC of the former one is reset, and its packets have the configured
+    /// fate; with [`Fate::Duplicate`] both paths send for a time. With [`Fate::Forward`], as if a status
+    /// report had arrived, the station has its packets again that the far station does not have: those that
+    /// wait in the eNB as well.
     fn switch(&mut self, slot: Slot, pair: usize, flow: usize) {
-        let (now, fate, reason) = (self.clock.start(slot), self.config.fate, DropReason::PathSwitch);
         let before = self.output.len();
-        for hop in [Hop::First, Hop::Relay] {
-            if hop == Hop::Relay && self.pairs[pair].flows[flow].is_direct() {
-                continue;
-            }
-            let (link, reverse) = self.pairs[pair].hop(flow, hop);
-            if self.config.interrupt_harq {
-                link.lose_decoded(reason, &mut self.from_hops);
-            }
-            link.reset_mac(reason, &mut self.from_hops);
-            link.deliver_decoded(&mut reverse.bearer, slot, &mut self.from_hops);
-            link.hand_over(fate, slot, &mut self.from_hops);
-            link.bearer.delete_copies();
-            if fate == Fate::Drop {
-                link.drop_waiting(now, reason, &mut self.from_hops);
-            }
-            self.pass_on(slot, pair, flow, hop);
-        }
+        let to = self.pairs[pair].flows[flow].chosen().other();
+        let relay = self.relay_of(to);
         let own = &mut self.pairs[pair].flows[flow];
-        if !own.is_direct() {
-            // Packets of the relay are older than those of the station.
-            let mut waiting: Vec<Packet> = own.relay.bearer.take_waiting(now);
-            if !waiting.is_empty() {
-                waiting.extend(own.first.bearer.take_waiting(now));
-                waiting.into_iter().for_each(|packet| own.first.bearer.buffer.push(now, packet));
-                own.first.collect_dropped(&mut self.output);
-            }
+        if own.overlap.is_some() {
+            self.leave(slot, pair, flow, to.other(), true);
+            let own = &mut self.pairs[pair].flows[flow];
+            own.bearer.end_second(slot, DropReason::PathSwitch, |ended| self.ends.push(ended));
+            own.take_path(to);
+        } else if self.config.fate == Fate::Duplicate {
+            let path = own.bearer.new_path(relay);
+            let ends = &mut self.ends;
+            own.bearer.switch(path, (Fate::Duplicate, false), slot, DropReason::PathSwitch, |e| ends.push(e));
+            own.overlap = Some(false);
+        } else {
+            self.change(slot, pair, flow, to);
         }
-        own.path = own.path.other();
-        own.access = Access::default();
-        own.to_enb = 0;
-        let to = own.path;
+        self.pass_on(slot, pair, flow, Air::of(to.other())[0]);
         let mut dropped = Carried::default();
         for output in self.output.iter().skip(before) {
             if let Output::Drop(packet, DropReason::PathSwitch) = output {
@@ -102,7 +91,69 @@ impl Sidelink {
         }
         let channel = &self.pairs[pair].channel;
         let cqi = (channel.direct.cqi, channel.uplink[flow].cqi);
-        let direction = FlowDirection::BOTH[flow];
-        self.log_switch(Switch { at: now, pair, direction, to, cqi, dropped });
+        let (at, direction) = (self.clock.start(slot), FlowDirection::BOTH[flow]);
+        self.log_switch(Switch { at, pair, direction, to, cqi, dropped });
+    }
+    /// The buffer of the eNB on a path that has one.
+    fn relay_of(&self, path: PathKind) -> Option<Bytes> {
+        (path == PathKind::Infrastructure).then_some(self.config.buffer)
+    }
+    /// A flow changes to a path at once.
+    fn change(&mut self, slot: Slot, pair: usize, flow: usize, to: PathKind) {
+        let (now, fate, reason) = (self.clock.start(slot), self.config.fate, DropReason::PathSwitch);
+        self.leave(slot, pair, flow, to.other(), !self.config.interrupt_harq);
+        let relay = self.relay_of(to);
+        let own = &mut self.pairs[pair].flows[flow];
+        let path = own.bearer.new_path(relay);
+        own.bearer.switch(path, (fate, false), slot, reason, |ended| self.ends.push(ended));
+        own.bearer.delete_copies();
+        if fate == Fate::Drop {
+            let waiting = std::iter::from_fn(|| own.bearer.buffer.pop(now));
+            self.ends.extend(waiting.map(|packet| Ended::Dropped(packet, reason)));
+        }
+        own.take_path(to);
+    }
+    /// MAC of a path is reset. With `delivers` the blocks that its receivers are decoding reach RLC before;
+    /// in AM they are sent again.
+    fn leave(&mut self, slot: Slot, pair: usize, flow: usize, path: PathKind, delivers: bool) {
+        let reason = DropReason::PathSwitch;
+        for air in Air::of(path).iter().copied() {
+            let own = &mut self.pairs[pair].flows[flow];
+            let mut lost = Vec::new();
+            if !delivers {
+                lost.extend(own.mac(air).decoded.drain(..).map(|(_, pdu)| pdu));
+            }
+            own.mac(air).reset(|pdu| lost.push(pdu));
+            own.lose(air, lost, reason, &mut self.ends);
+            if self.config.rlc.is_am() {
+                own.mac(air).decoded.clear();
+            }
+            own.mac(air).decoded.iter_mut().for_each(|(due, _)| *due = slot);
+            self.pairs[pair].deliver(slot, flow, air, &mut self.ends);
+            self.pass_on(slot, pair, flow, air);
+        }
+        self.pairs[pair].flows[flow].sender(Air::of(path)[0]).reset_access();
+    }
+
+    /// Of two paths that send, the former ends once it has nothing left that the other one does not have, and
+    /// the other has delivered a packet. In AM both flows change at the same time, since status reports take
+    /// the opposite direction.
+    pub(super) fn confirm_paths(&mut self, slot: Slot) {
+        for pair in 0..self.pairs.len() {
+            let ready = [0, 1].map(|flow| {
+                let own = &self.pairs[pair].flows[flow];
+                own.overlap.map(|arrived| (arrived || own.held() == 0) && own.drained())
+            });
+            let together = !self.config.rlc.is_am() || ready.iter().all(|ready| *ready != Some(false));
+            for flow in (0..2).filter(|flow| together && ready[*flow] == Some(true)) {
+                let former = self.pairs[pair].flows[flow].path;
+                self.leave(slot, pair, flow, former, true);
+                let own = &mut self.pairs[pair].flows[flow];
+                own.bearer.confirm(false, slot, DropReason::PathSwitch, |ended| self.ends.push(ended));
+                own.bearer.delete_copies();
+                own.take_path(former.other());
+                self.pass_on(slot, pair, flow, Air::of(former)[0]);
+            }
+        }
     }
 }

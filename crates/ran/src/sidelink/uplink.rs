@@ -4,31 +4,24 @@
 //! A slot's PRBs go to short grants first, then to retransmissions, which keep theirs, then to data in equal
 //! shares. Direct links whose interference on each other stays below a threshold may have the same PRBs.
 
-use super::access::{DECODING, GRANT_DISTANCE, Grant, REQUEST_PROCESSING};
-use super::flow::{Hop, PROCESSES, Sent};
+use super::access::{Grant, GrantKind};
+use super::flow::Sent;
 use super::node::Sidelink;
+use super::radio::Air;
 use super::stats::MessageKind;
 use crate::decibel::from_db;
+use crate::duplex::Direction;
 use crate::mac::buffer_report::BufferReport;
 use crate::mac::pdu::{self as mac, BsrDue};
 use crate::mac::scheduler::{self, Budget, Policy};
-use crate::mcs::{Mcs, PrbSize};
-use crate::prb::{PrbSet, precodable};
-use crate::slot::{Slot, SlotSpan};
+use crate::mcs::Mcs;
+use crate::prb::PrbSet;
+use crate::slot::Slot;
+use paceline_net::DropReason;
 
-/// PRBs of a slot with all of its symbols, in eighths by definition.
-pub(super) const FULL_PRB: PrbSize = PrbSize(8);
-/// Length in bytes that the eNB assumes of a packet, for the headers of a block: that of an ACK without
-/// options (RFC 9293 §3.1, RFC 791 §3.1) and its PDCP header.
-const ASSUMED_PACKET_BYTES: u64 = 41;
-/// Slots after which conflicts of moving stations are determined again. Chosen: 1 s, as the published
+/// Time in ms after which conflicts of moving stations are determined again. Chosen: 1 s, as the published
 /// simulator does.
-const CONFLICT_PERIOD: SlotSpan = SlotSpan(1000);
-
-/// Size in bytes of a block for so many bytes of data.
-pub(super) fn bytes_needed(data: u64) -> u64 {
-    mac::block_bytes_for(None, data, data.div_ceil(ASSUMED_PACKET_BYTES))
-}
+const CONFLICT_PERIOD_MS: u64 = 1000;
 
 /// PRBs of a slot that are given to a flow.
 struct Taken {
@@ -38,135 +31,188 @@ struct Taken {
     direct: bool,
 }
 
-/// The process of a slot, by synchronous HARQ.
-fn process_in(slot: Slot) -> usize {
-    (slot.0 % PROCESSES as u64) as usize
+fn is_direct(index: usize) -> bool {
+    index.is_multiple_of(2)
+}
+/// A hop in the uplink band: pair, flow and hop of an index, which orders them.
+fn hop_of(index: usize) -> (usize, usize, Air) {
+    (index / 4, index / 2 % 2, if is_direct(index) { Air::Direct } else { Air::Up })
 }
 
 impl Sidelink {
+    /// The indices of all hops in the uplink band.
+    fn hops_up(&self) -> std::ops::Range<usize> {
+        0..4 * self.pairs.len()
+    }
+    /// HARQ gives a block up.
+    pub(super) fn give_up(&mut self, slot: Slot, pair: usize, flow: usize, air: Air, process: usize) {
+        let (own, mut lost) = (&mut self.pairs[pair].flows[flow], Vec::new());
+        own.mac(air).give_up(process, |pdu| lost.push(pdu));
+        own.lose(air, lost, DropReason::HarqFailed, &mut self.ends);
+        self.pass_on(slot, pair, flow, air);
+    }
     /// The receivers' verdicts on the first hops' blocks, and reports to the eNB.
     pub(super) fn judge_blocks(&mut self, slot: Slot) {
-        for index in 0..2 * self.pairs.len() {
-            let (pair, flow) = (index / 2, index % 2);
-            for process in self.pairs[pair].flows[flow].first.harq.due(slot) {
-                let own = &mut self.pairs[pair].flows[flow];
+        for index in self.hops_up() {
+            let (pair, flow, air) = hop_of(index);
+            for process in self.pairs[pair].flows[flow].mac(air).harq.due(slot) {
+                let own = self.pairs[pair].flows[flow].sender(air);
                 let to_enb = own.for_enb(process);
-                let Some(block) = own.first.harq.block(process) else { continue };
+                let Some(block) = own.mac.harq.block(process) else { continue };
                 let first_sent_at = block.first_sent_at;
                 if block.decoded {
                     // The eNB overhears no report on a direct link.
                     let report = block.pdu.bsr.filter(|_| to_enb);
                     own.access.estimate.on_decoded(first_sent_at, report, 0, 0);
-                    own.first.finish(process);
+                    own.mac.finish(process);
                     if report.is_some() {
                         self.note(slot, pair, flow, MessageKind::ReportDecoded);
                     }
                 } else if block.transmissions >= self.config.max_harq_tx {
                     own.access.estimate.on_lost(first_sent_at, 0);
-                    own.first.give_up(process, &mut self.output);
+                    self.give_up(slot, pair, flow, air, process);
                 }
             }
         }
     }
 
-    /// The MCS of a flow's data on its first hop.
-    fn first_mcs(&self, pair: usize, flow: usize) -> Mcs {
-        let own = &self.pairs[pair];
-        if own.flows[flow].is_direct() { own.channel.direct.mcs() } else { own.channel.uplink[flow].mcs() }
+    /// The MCS of a flow's data on a hop.
+    fn mcs(&self, pair: usize, flow: usize, air: Air) -> Mcs {
+        self.radio.mcs(air, self.pairs[pair].channel.of(flow, air))
     }
 
-    /// The eNB grants PRBs of a later slot.
+    /// The base station grants PRBs of later slots.
     pub(super) fn grant(&mut self, slot: Slot) {
-        let at = slot + GRANT_DISTANCE;
-        let band = PrbSet::range(0, u32::from(self.config.prb));
-        let mut taken = Vec::new();
-        let mut wanting = false;
-        for index in 0..2 * self.pairs.len() {
-            let own = &self.pairs[index / 2].flows[index % 2];
+        for at in self.radio.granted_by(slot) {
+            self.grant_for(slot, at);
+        }
+    }
+    fn grant_for(&mut self, slot: Slot, at: Slot) {
+        let (turn, mut taken, mut wanting) = (self.radio.turn(at), Vec::new(), false);
+        for index in self.hops_up() {
+            let (pair, flow, air) = hop_of(index);
+            let own = self.pairs[pair].flows[flow].sender_ref(air);
             wanting |= own.access.unanswered.is_some() || own.access.estimate.bytes() > 0;
-            if let Some(block) = own.first.harq.block(process_in(at)) {
-                let direct = !own.for_enb(process_in(at));
-                taken.push(Taken { index, prbs: block.prbs, direct });
+            if let Some(process) = turn
+                && let Some(block) = own.mac.harq.block(process)
+            {
+                taken.push(Taken { index, prbs: block.prbs, direct: !own.for_enb(process) });
             }
+        }
+        if turn.is_none() {
+            self.grant_retransmissions(slot, at, &mut taken);
         }
         if !wanting {
             return;
         }
-        self.grant_reports(slot, band, &mut taken);
-        self.rank_data(slot, &taken);
+        self.grant_reports(slot, at, &mut taken);
+        self.rank_data(slot, at, &taken);
         if self.config.reuse_threshold_dbm.is_some() {
             self.determine_conflicts(slot);
-            self.share_with_reuse(at, band, &mut taken);
+            self.share_with_reuse(at, &mut taken);
         } else {
             let used = taken.iter().fold(PrbSet::NONE, |used, other| used.with(other.prbs));
-            self.share(at, band.without(used));
+            self.share(at, self.radio.band().without(used));
         }
     }
+    /// Asynchronous HARQ: grants for the failed blocks whose verdict is known, one per hop and slot.
+    fn grant_retransmissions(&mut self, slot: Slot, at: Slot, taken: &mut Vec<Taken>) {
+        for index in self.hops_up() {
+            let (pair, flow, air) = hop_of(index);
+            let own = self.pairs[pair].flows[flow].sender(air);
+            let Some(process) = own.mac.harq.due(slot).next() else { continue };
+            let Some(block) = own.mac.harq.block(process) else { continue };
+            let (n_prb, mcs, direct) = (block.n_prb, block.mcs, !own.for_enb(process));
+            let used = taken.iter().fold(PrbSet::NONE, |used, other| used.with(other.prbs));
+            let hop = if direct { Air::Direct } else { Air::Up };
+            let prbs = self.radio.pick(hop, self.radio.band().without(used), n_prb);
+            if prbs.len() < u32::from(n_prb) {
+                continue;
+            }
+            let own = self.pairs[pair].flows[flow].sender(air);
+            own.access.grants.push_back(Grant { slot: at, prbs, mcs, process, kind: GrantKind::Again });
+            own.mac.harq.await_retransmission(process);
+            taken.push(Taken { index, prbs, direct });
+        }
+    }
+    /// The HARQ process of a new block: the one whose turn the slot is, or a free one.
+    fn process_for(&self, index: usize, at: Slot) -> Option<usize> {
+        let (pair, flow, air) = hop_of(index);
+        let own = self.pairs[pair].flows[flow].sender_ref(air);
+        let granted = own.access.grants.iter().map(|grant| grant.process);
+        self.radio.turn(at).or_else(|| own.mac.harq.free_but(granted))
+    }
     /// Short grants, of one PRB each, answer requests.
-    fn grant_reports(&mut self, slot: Slot, band: PrbSet, taken: &mut Vec<Taken>) {
-        for index in 0..2 * self.pairs.len() {
-            let (pair, flow) = (index / 2, index % 2);
-            let asked = self.pairs[pair].flows[flow].access.unanswered;
-            let due = asked.is_some_and(|at| slot.since(at) >= REQUEST_PROCESSING);
+    fn grant_reports(&mut self, slot: Slot, at: Slot, taken: &mut Vec<Taken>) {
+        for index in self.hops_up() {
+            let (pair, flow, air) = hop_of(index);
+            let asked = self.pairs[pair].flows[flow].sender_ref(air).access.unanswered;
+            let due = asked.is_some_and(|at| slot.since(at) >= self.radio.request_processing());
             if !due || taken.iter().any(|other| other.index == index) {
                 continue;
             }
             let used = taken.iter().fold(PrbSet::NONE, |used, other| used.with(other.prbs));
-            let prbs = band.without(used).lowest(1);
+            let prbs = self.radio.band().without(used).lowest(1);
             if prbs.is_empty() {
                 return;
             }
-            let mcs = self.pairs[pair].channel.uplink[flow].mcs();
-            let access = &mut self.pairs[pair].flows[flow].access;
+            let Some(process) = self.process_for(index, at) else { continue };
+            let mcs = self.mcs(pair, flow, Air::Up);
+            let access = &mut self.pairs[pair].flows[flow].sender(air).access;
             access.unanswered = None;
-            access.grants.push_back(Grant { slot: slot + GRANT_DISTANCE, prbs, mcs, short: true });
+            access.grants.push_back(Grant { slot: at, prbs, mcs, process, kind: GrantKind::Short });
             taken.push(Taken { index, prbs, direct: false });
         }
     }
     /// Flows with data as candidates, in the order in which they are served.
-    fn rank_data(&mut self, slot: Slot, taken: &[Taken]) {
+    fn rank_data(&mut self, slot: Slot, at: Slot, taken: &[Taken]) {
         self.candidates.clear();
-        for index in 0..2 * self.pairs.len() {
-            let (pair, flow) = (index / 2, index % 2);
-            let bytes = self.pairs[pair].flows[flow].access.estimate.bytes();
-            if bytes == 0 || taken.iter().any(|other| other.index == index) {
+        for index in self.hops_up() {
+            let (pair, flow, air) = hop_of(index);
+            let bytes = self.pairs[pair].flows[flow].sender_ref(air).access.estimate.bytes();
+            if bytes == 0
+                || taken.iter().any(|other| other.index == index)
+                || self.process_for(index, at).is_none()
+            {
                 continue;
             }
-            let mcs = self.first_mcs(pair, flow);
-            let least = mcs.fewest_prbs(FULL_PRB, bytes_needed(bytes.into()), self.config.prb);
-            // The transform precoder allows some numbers only (TS 36.211 §5.3.3): the data fit into the next.
-            let wanted = (least..self.config.prb).find(|n| precodable(*n) == *n).unwrap_or(self.config.prb);
-            let bits = mcs.bits_per_prb(FULL_PRB, self.config.prb);
-            let candidate = self.pairs[pair].flows[flow].first.candidate(slot, index, wanted, bits);
+            let mcs = self.mcs(pair, flow, air);
+            let needed = self.pairs[pair].block_bytes(flow, air, bytes.into());
+            let wanted = self.radio.wanted(air, mcs, at, needed);
+            let bits = mcs.bits_per_prb(self.radio.size(air, at), self.radio.band().len() as u16);
+            let candidate = self.pairs[pair].flows[flow].mac_ref(air).candidate(slot, index, wanted, bits);
             self.candidates.push(candidate);
         }
         scheduler::rank(slot, Policy::RoundRobin, &mut self.candidates);
     }
     fn share(&mut self, at: Slot, mut free: PrbSet) {
-        let max_grants = self.candidates.len();
+        // A share is at least the smallest grant.
+        let least = self.candidates.iter().map(|own| self.radio.least(hop_of(own.station).2)).max();
+        let max_grants =
+            self.candidates.len().min((free.len() / u32::from(least.unwrap_or(1))).max(1) as usize);
         let budget = Budget { n_prb: free.len() as u16, max_grants, granularity: 1 };
         scheduler::distribute(Policy::RoundRobin, &mut self.candidates, budget, &mut self.allocations);
         for place in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[place];
-            let prbs = free.lowest(u32::from(precodable(n_prb)));
+            let prbs = self.radio.pick(hop_of(index).2, free, n_prb);
             free = free.without(prbs);
             self.grant_data(at, index, prbs);
         }
     }
     /// Shares of the PRBs among the flows that conflict with each other; what a flow leaves goes to others.
-    fn share_with_reuse(&mut self, at: Slot, band: PrbSet, taken: &mut Vec<Taken>) {
+    fn share_with_reuse(&mut self, at: Slot, taken: &mut Vec<Taken>) {
+        let band = self.radio.band();
         let flows: Vec<(usize, u16)> = self.candidates.iter().map(|c| (c.station, c.wanted_prb)).collect();
         let given = taken.len();
         for round in 0..2 {
             for (place, &(index, wanted)) in flows.iter().enumerate() {
-                let direct = self.pairs[index / 2].flows[index % 2].is_direct();
+                let direct = is_direct(index);
                 let conflicts = |other: usize, other_direct: bool| {
-                    other != index && !(direct && other_direct && !self.conflicts.0[index][other])
+                    other != index && !(direct && other_direct && !self.conflicts.0[index / 2][other / 2])
                 };
-                let rivals = flows.iter().filter(|(other, _)| {
-                    conflicts(*other, self.pairs[other / 2].flows[other % 2].is_direct())
-                });
-                let share = u32::from(self.config.prb).div_ceil(1 + rivals.count() as u32);
+                let rivals = flows.iter().filter(|(other, _)| conflicts(*other, is_direct(*other)));
+                let share = band.len().div_ceil(1 + rivals.count() as u32);
+                let share = share.max(self.radio.least(hop_of(index).2).into());
                 let others = taken.iter().filter(|other| conflicts(other.index, other.direct));
                 let used = others.fold(PrbSet::NONE, |used, other| used.with(other.prbs));
                 if round == 0 {
@@ -181,78 +227,97 @@ impl Sidelink {
             }
         }
         for own in &taken[given..] {
-            let prbs = own.prbs.lowest(u32::from(precodable(own.prbs.len() as u16)));
-            if !prbs.is_empty() {
-                self.grant_data(at, own.index, prbs);
-            }
+            let prbs = self.radio.pick(hop_of(own.index).2, own.prbs, own.prbs.len() as u16);
+            self.grant_data(at, own.index, prbs);
         }
     }
     fn grant_data(&mut self, at: Slot, index: usize, prbs: PrbSet) {
-        let (pair, flow) = (index / 2, index % 2);
-        let mcs = self.first_mcs(pair, flow);
-        let bits = mcs.block_bits(FULL_PRB, prbs.len() as u16);
-        let own = &mut self.pairs[pair].flows[flow];
+        if prbs.is_empty() {
+            return;
+        }
+        let (pair, flow, air) = hop_of(index);
+        let mcs = self.mcs(pair, flow, air);
+        let bits = mcs.block_bits(self.radio.size(air, at), prbs.len() as u16);
+        let Some(process) = self.process_for(index, at) else { return };
+        let own = self.pairs[pair].flows[flow].sender(air);
         own.access.estimate.on_grant(at, bits / 8);
-        own.first.on_scheduled(at, bits);
-        own.access.grants.push_back(Grant { slot: at, prbs, mcs, short: false });
+        own.mac.on_scheduled(at, bits);
+        own.access.grants.push_back(Grant { slot: at, prbs, mcs, process, kind: GrantKind::Data });
     }
 
     /// The stations transmit as granted, or again.
     pub(super) fn transmit(&mut self, slot: Slot) {
         self.sent.clear();
-        let process = process_in(slot);
-        for index in 0..2 * self.pairs.len() {
-            let (pair, flow) = (index / 2, index % 2);
-            let own = &mut self.pairs[pair].flows[flow];
-            let to_enb = own.for_enb(process);
-            if let Some(block) = own.first.harq.block(process) {
-                let prbs = block.prbs;
+        let turn = self.radio.turn(slot);
+        for index in self.hops_up() {
+            let (pair, flow, air) = hop_of(index);
+            let own = self.pairs[pair].flows[flow].sender(air);
+            let again = turn.and_then(|process| Some((process, own.mac.harq.block(process)?.prbs)));
+            let grant = if again.is_none() { own.access.take_grant(slot) } else { None };
+            if again.is_some() || grant.is_some() {
                 own.access.active_in = Some(slot);
-                self.sent.push(Sent { pair, flow, process, prbs, to_enb });
-            } else if let Some(grant) = own.access.take_grant(slot) {
-                own.access.active_in = Some(slot);
-                self.start_block(slot, pair, flow, &grant);
+            }
+            let again = again.or_else(|| {
+                let grant = grant.as_ref().filter(|grant| grant.kind == GrantKind::Again)?;
+                own.mac.harq.block(grant.process).map(|_| (grant.process, grant.prbs))
+            });
+            match (again, grant) {
+                (Some((process, prbs)), _) => {
+                    let to_enb = own.for_enb(process);
+                    self.sent.push(Sent { pair, flow, air, process, prbs, to_enb });
+                }
+                (None, Some(grant)) if grant.kind != GrantKind::Again => {
+                    self.start_block(slot, (pair, flow, air), &grant);
+                }
+                (None, _) => {}
             }
         }
         for at in 0..self.sent.len() {
-            let Sent { pair, flow, process, prbs, .. } = self.sent[at];
+            let Sent { pair, flow, air, process, prbs, to_enb } = self.sent[at];
             let sinr = self.sinr(at);
-            let times = (slot, slot + DECODING, slot + DECODING);
+            let times = self.radio.times(air, to_enb, slot);
             let draw = self.draws.uniform();
-            self.pairs[pair].flows[flow].first.transmit(process, prbs, times, sinr, draw);
+            self.pairs[pair].flows[flow].mac(air).transmit(process, prbs, times, (sinr, draw), |_| {});
         }
     }
     /// A station fills the granted block: on the direct path a short grant has room for the report alone,
     /// since its receiver is the eNB; on the other path data share it.
-    fn start_block(&mut self, slot: Slot, pair: usize, flow: usize, grant: &Grant) {
-        let (now, process) = (self.clock.start(slot), process_in(slot));
-        let available = self.pairs[pair].available(flow, Hop::First);
-        let Grant { prbs, mcs, short, .. } = *grant;
-        let n_prb = prbs.len() as u16;
-        let bytes = mcs.block_bits(FULL_PRB, n_prb) / 8;
+    fn start_block(&mut self, slot: Slot, (pair, flow, air): (usize, usize, Air), grant: &Grant) {
+        let now = self.clock.start(slot);
+        let available = self.pairs[pair].available(flow, air);
+        let Grant { prbs, mcs, process, kind, .. } = *grant;
+        let (n_prb, short) = (prbs.len() as u16, kind == GrantKind::Short);
+        let to_enb = air == Air::Up || short;
+        let size = self.radio.size(if to_enb { Air::Up } else { Air::Direct }, slot);
+        let bytes = mcs.block_bits(size, n_prb) / 8;
+        let own = self.pairs[pair].flows[flow].sender(air);
         if available == 0 {
-            return self.pairs[pair].flows[flow].access.estimate.on_lost(slot, 0);
+            return own.access.estimate.on_lost(slot, 0);
         }
-        let direct = self.pairs[pair].flows[flow].is_direct();
+        let (direct, turn) = (air == Air::Direct, self.radio.turn(slot));
         let pdu = if direct && short {
-            mac::Pdu { bsr: Some(BufferReport::lte(available)), ..mac::Pdu::default() }
+            let report = match turn {
+                Some(_) => BufferReport::lte(available),
+                None => BufferReport::nr_long(available), // TS 38.321 §6.1.3.33
+            };
+            mac::Pdu { bsr: Some(report), ..mac::Pdu::default() }
         } else {
-            let full = mcs.block_bits(FULL_PRB, self.config.prb) / 8;
+            let full = mcs.block_bits(size, self.radio.band().len() as u16) / 8;
             let due = match (direct, short) {
                 (true, _) => BsrDue::None,
                 (false, true) => BsrDue::Regular,
                 (false, false) => self.config.trailing_bsr.due(available, bytes, full),
             };
-            let (link, reverse) = self.pairs[pair].hop(flow, Hop::First);
-            let storage = link.pdu_storage();
-            link.bearer.sender(&mut reverse.bearer, now).uplink_pdu(slot, bytes, due, None, storage)
+            let storage = own.mac.pdu_storage();
+            let Some(mut sender) = self.pairs[pair].sender(flow, air, now) else { return };
+            sender.uplink_pdu(slot, bytes, due, None, storage)
         };
-        let to_enb = !direct || short;
-        let own = &mut self.pairs[pair].flows[flow];
+        let flows = &mut self.pairs[pair].flows[flow];
+        let own = flows.sender(air);
         own.set_for_enb(process, to_enb);
-        own.first.start(process, pdu, mcs, FULL_PRB, n_prb);
-        own.first.collect_dropped(&mut self.output);
-        self.sent.push(Sent { pair, flow, process, prbs, to_enb });
+        own.mac.start(process, pdu, mcs, size, n_prb);
+        flows.collect_dropped(&mut self.output);
+        self.sent.push(Sent { pair, flow, air, process, prbs, to_enb });
         let kind = if short { MessageKind::ShortGrant } else { MessageKind::Data };
         self.note(slot, pair, flow, kind);
     }
@@ -274,13 +339,13 @@ impl Sidelink {
                 interference += power * f64::from(shared) / f64::from(prbs.len());
             }
         }
-        let noise = self.config.budget.ue_noise_mw(self.config.prb);
+        let noise = self.config.budget.ue_noise_mw(self.radio.bandwidth_hz(Direction::Up));
         channel.direct.snr * noise / (noise + interference)
     }
     /// Finds the flows that may not share PRBs: one sender's power at the other's receiver is above the
     /// threshold.
     fn determine_conflicts(&mut self, slot: Slot) {
-        let at = slot.start_of(CONFLICT_PERIOD);
+        let at = slot.start_of(self.radio.of_ms(CONFLICT_PERIOD_MS));
         let Some(threshold) = self.config.reuse_threshold_dbm else { return };
         if self.conflicts.1 == Some(at) {
             return;

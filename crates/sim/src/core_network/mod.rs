@@ -21,8 +21,9 @@ pub use monitor::Monitor;
 pub(crate) use router::RouterReading;
 
 use crate::managed::ManagedReading;
+use direction::{DOWN, UP};
 use hops::Hops;
-use paceline_net::{AddressTable, DropReason, Duration, Instant, Node, Output, Packet, Port};
+use paceline_net::{AddressTable, DropReason, Duration, Instant, Node, Output, Packet, Port, ServingCell};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -40,8 +41,10 @@ pub fn server_port(server: usize) -> Port {
 pub struct Core {
     stations: AddressTable,
     servers: AddressTable,
-    /// Serving cell of each station.
-    serving: Vec<usize>,
+    /// The cell whose hops each station's packets pass, in the downlink and in the uplink.
+    serving: Vec<[usize; 2]>,
+    /// Whether each station's packets pass the hops.
+    wired: Vec<bool>,
     hops: Hops,
     monitor: Monitor,
     /// Packets of each station that a full queue of a hop has dropped.
@@ -53,7 +56,15 @@ impl Core {
     /// A core network with routes to these addresses; `serving` has the cell of each station.
     pub fn new(stations: AddressTable, servers: AddressTable, serving: Vec<usize>, hops: Hops) -> Self {
         let (monitor, drops) = (Monitor::new(serving.len()), vec![0; serving.len()]);
-        Self { stations, servers, serving, hops, monitor, drops, output: VecDeque::new() }
+        let wired = vec![true; serving.len()];
+        let serving = serving.into_iter().map(|cell| [cell; 2]).collect();
+        Self { stations, servers, serving, wired, hops, monitor, drops, output: VecDeque::new() }
+    }
+    /// The packets of these stations do not pass the hops: the other end is in the same cell.
+    #[must_use]
+    pub fn without_hops(mut self, stations: impl Iterator<Item = usize>) -> Self {
+        stations.for_each(|station| self.wired[station] = false);
+        self
     }
     /// Packets of a station that full queues have dropped, both directions.
     pub fn drops(&self, station: usize) -> u64 {
@@ -61,7 +72,7 @@ impl Core {
     }
     /// Time for which the busiest hop on a station's path has been sending, of both directions.
     pub fn busiest_hop(&self, station: usize) -> Duration {
-        self.hops.busiest(self.serving[station])
+        self.hops.busiest(self.serving[station][DOWN])
     }
     /// Adds an address of a station, or moves it to this station.
     pub fn add_route(&mut self, address: IpAddr, station: usize) {
@@ -97,7 +108,10 @@ impl Core {
             return self.route(from, packet);
         };
         self.monitor.observe(now, &packet, station, true);
-        if let Err(packet) = self.hops.downlink(now, self.serving[station], packet) {
+        if !self.wired[station] {
+            return self.output.push_back(Output::Transmit(CELLS, packet));
+        }
+        if let Err(packet) = self.hops.downlink(now, self.serving[station][DOWN], packet) {
             self.drop_packet(Some(station), packet, DropReason::QueueFull);
         }
     }
@@ -105,7 +119,10 @@ impl Core {
         // A real station may send from any address: packets from an unknown one pass the hops of the first
         // cell.
         let station = self.stations.get(packet.ip.src);
-        let cell = station.map_or(0, |station| self.serving[station]);
+        if station.is_some_and(|station| !self.wired[station]) {
+            return self.at_servers(now, packet);
+        }
+        let cell = station.map_or(0, |station| self.serving[station][UP]);
         if let Err(packet) = self.hops.uplink(now, cell, packet) {
             self.drop_packet(station, packet, DropReason::QueueFull);
         }
@@ -154,10 +171,53 @@ impl Node for Core {
             self.at_servers(now, packet);
         }
     }
+    fn handle_serving_cell(&mut self, _now: Instant, of: ServingCell) {
+        self.serving[of.station][if of.uplink { UP } else { DOWN }] = of.cell;
+    }
     fn poll_output(&mut self, _now: Instant) -> Option<Output> {
         self.output.pop_front()
     }
     fn poll_timeout(&self) -> Option<Instant> {
         self.hops.next_arrival()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Hop;
+    use paceline_net::{Rate, TcpHeader};
+
+    /// The ms in which a packet of 125 bytes arrives that enters a core at 0.
+    fn arrival(core: &mut Core, from: Port, [src, dst]: [IpAddr; 2]) -> f64 {
+        let tcp = TcpHeader { payload_len: 85, ..TcpHeader::default() };
+        core.handle_packet(Instant::ZERO, from, Packet::tcp(src, dst, tcp));
+        let mut last = Instant::ZERO;
+        while let Some(at) = core.poll_timeout() {
+            core.handle_timeout(at);
+            while let Some(output) = core.poll_output(at) {
+                assert!(matches!(output, Output::Transmit(..)), "{output:?}");
+                last = at;
+            }
+        }
+        last.as_secs_f64() * 1e3
+    }
+
+    #[test]
+    fn packets_pass_the_own_hops_of_the_present_cell_in_each_direction() {
+        let [station, server] = ["198.18.128.1", "198.18.64.1"].map(|text| text.parse().unwrap());
+        // 1 ms per packet.
+        let hop = Hop { per_cell: true, ..Hop::new(Rate(1_000_000), Duration::ZERO) };
+        let mut stations = AddressTable::default();
+        stations.insert(station, 0);
+        let hops = Hops::new(&[hop], 2);
+        let mut core = Core::new(stations, AddressTable::default(), vec![0], hops);
+        let down = |core: &mut Core| arrival(core, OUTSIDE, [server, station]);
+        let up = |core: &mut Core| arrival(core, CELLS, [station, server]);
+        assert_eq!([down(&mut core), down(&mut core), up(&mut core)], [1.0, 2.0, 1.0], "one queue each");
+        core.handle_serving_cell(Instant::ZERO, ServingCell { station: 0, cell: 1, uplink: true });
+        assert_eq!([down(&mut core), up(&mut core), up(&mut core)], [3.0, 1.0, 2.0]);
+        core.handle_serving_cell(Instant::ZERO, ServingCell { station: 0, cell: 1, uplink: false });
+        assert_eq!(down(&mut core), 1.0, "the other cell's hop is free");
     }
 }

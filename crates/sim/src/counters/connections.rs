@@ -45,7 +45,7 @@ pub(super) fn read(model: &mut Model) -> Vec<Vec<ConnectionReading>> {
         .into_iter()
         .filter_map(|(at, event)| match event {
             Event::TransferComplete(key) => Some((key, at)),
-            Event::ConnectionTimedOut(_) => None,
+            Event::ConnectionTimedOut(_) | Event::ServingCell(_) => None,
         })
         .collect();
     let model = &*model;

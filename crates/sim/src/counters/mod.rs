@@ -8,9 +8,11 @@
 mod connections;
 mod reading;
 mod station;
+mod view;
 
 pub(crate) use connections::{ConnectionReading, SenderReading};
 pub(crate) use reading::{
     CellReading, EndReading, PathReading, Proxy, RadioCapacity, Reading, StationReading, read, read_end,
 };
 pub(crate) use station::Counters;
+pub use view::{StationView, View};

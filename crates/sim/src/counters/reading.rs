@@ -144,7 +144,7 @@ pub(crate) fn read(model: &mut Model) -> Reading {
     Reading { at, stations: own_capacity.into_iter().enumerate().map(read).collect(), link_capacity_bytes }
 }
 
-fn read_station(model: &Model, station: usize) -> StationReading {
+pub(super) fn read_station(model: &Model, station: usize) -> StationReading {
     let senders: Vec<_> = model.flows(station).into_iter().map(|(server, _)| server.snapshot()).collect();
     let kernel = model.kernel_state(station);
     let (cwnd_bytes, srtt) = if model.is_real(station) {
@@ -233,7 +233,8 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
 
 fn read_paths(sidelink: &Sidelink) -> PathReading {
     let both = [PathKind::Direct, PathKind::Infrastructure];
-    let flows = (0..sidelink.pairs()).flat_map(|pair| FlowDirection::BOTH.map(|direction| (pair, direction)));
+    let pairs = (0..sidelink.pairs()).filter(|pair| sidelink.has_peer(*pair));
+    let flows = pairs.flat_map(|pair| FlowDirection::BOTH.map(|direction| (pair, direction)));
     let carried = flows.flat_map(|(pair, direction)| {
         both.map(|path| (pair, direction, path, sidelink.carried(pair, direction, path)))
     });
@@ -321,16 +322,20 @@ fn of_link(link: &Link, station: usize, acks: u64) -> Counters {
     }
 }
 
-/// Counters of a pair: the downlink is the direction towards the station. Both hops of a flow add up.
+/// Counters of a pair: the downlink is the direction towards the station. All hops of a flow add up.
 fn of_sidelink(sidelink: &Sidelink, station: usize, acks: u64) -> Counters {
-    let [down, up] = FlowDirection::BOTH.map(|direction| sidelink.hops(station, direction));
-    let sum = |(first, relay): (&LinkStats, &LinkStats), of: fn(&LinkStats) -> u64| of(first) + of(relay);
+    let [down, up] = FlowDirection::BOTH.map(|direction| sidelink.counters(station, direction));
+    let sum = |all: [&LinkStats; 4], of: fn(&LinkStats) -> u64| all.map(of).iter().sum();
     let full = |stats: &LinkStats| stats.dropped.of(DropReason::QueueFull);
     let waits = FlowDirection::BOTH.map(|direction| sidelink.waited(station, direction));
+    let buffers = FlowDirection::BOTH.map(|direction| sidelink.buffer(station, direction));
+    let discarded = buffers.map(|buffer| buffer.acks_discarded).iter().sum();
     Counters {
-        acks_in: acks,
+        acks_in: acks + discarded,
+        acks_discarded: discarded,
         acks_sent: acks,
-        random_accesses: sidelink.requests(station),
+        random_accesses: if sidelink.is_nr() { 0 } else { sidelink.requests(station) },
+        scheduling_requests: if sidelink.is_nr() { sidelink.requests(station) } else { 0 },
         downlink_queue_drops: sum(down, full),
         uplink_queue_drops: sum(up, full),
         radio_losses: sum(down, radio_losses) + sum(up, radio_losses),

@@ -32,6 +32,17 @@ impl Host {
     pub fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
         self.endpoints.iter().map(|(_, endpoint)| endpoint)
     }
+    /// The endpoints, for readings that change them.
+    pub fn endpoints_mut(&mut self) -> impl Iterator<Item = &mut Endpoint> {
+        self.endpoints.iter_mut().map(|(_, endpoint)| endpoint)
+    }
+    /// Changes the endpoints; their output follows.
+    pub fn change(&mut self, mut change: impl FnMut(&mut Endpoint)) {
+        for (index, (_, endpoint)) in self.endpoints.iter_mut().enumerate() {
+            change(endpoint);
+            self.active.push_back(index);
+        }
+    }
     fn update_next_due(&mut self) {
         self.next_due = self.due.iter().copied().min().filter(|at| *at != NEVER);
     }

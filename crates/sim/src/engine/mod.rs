@@ -12,7 +12,7 @@ mod agenda;
 
 pub(crate) use agenda::{Agenda, NEVER};
 
-use paceline_net::{DropReason, Event, Instant, Node, Output, Packet, Payload, Port};
+use paceline_net::{DropReason, Event, Instant, Node, Output, Packet, Payload, Port, ServingCell};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Index of a node in its engine.
@@ -43,6 +43,8 @@ pub struct Engine<N> {
     outside: BTreeMap<Port, (NodeId, Port)>,
     /// Time of each node's next check: at its next timeout or earlier.
     agenda: Agenda,
+    /// Nodes that follow the serving cells of stations.
+    followers: Vec<NodeId>,
     now: Instant,
     traffic: Traffic,
     packets: u64,
@@ -57,6 +59,7 @@ struct Traffic {
     output: VecDeque<Output>,
     capture: Option<PacketSink>,
     events: Vec<(Instant, Event)>,
+    cells: Vec<ServingCell>,
 }
 
 impl<N: Node> Default for Engine<N> {
@@ -66,6 +69,7 @@ impl<N: Node> Default for Engine<N> {
             wires: Vec::new(),
             outside: BTreeMap::new(),
             agenda: Agenda::default(),
+            followers: Vec::new(),
             now: Instant::ZERO,
             traffic: Traffic::default(),
             packets: 0,
@@ -92,6 +96,10 @@ impl<N: Node> Engine<N> {
     pub fn expose(&mut self, inside: (NodeId, Port), outside: Port) {
         self.attach(inside, End::Outside(outside));
         self.outside.insert(outside, inside);
+    }
+    /// A node follows the serving cells of stations.
+    pub fn follow_cells(&mut self, node: NodeId) {
+        self.followers.push(node);
     }
     /// Captures the packets of both directions on the wire at a port, under an interface number.
     pub fn capture_at(&mut self, at: (NodeId, Port), interface: u32) {
@@ -146,6 +154,13 @@ impl<N: Node> Engine<N> {
         self.now = self.now.max(until);
     }
 
+    /// Changes a node at the present time, and delivers its output.
+    pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut N)) {
+        change(&mut self.nodes[id.0]);
+        self.collect(id, false);
+        self.deliver();
+    }
+
     /// Enters a node's next timeout in the agenda. An entry that is too early stays until its time has come
     /// (`expired`): a retransmission timer moves later with every ACK, and so costs one agenda entry per
     /// timeout, not one per ACK.
@@ -170,8 +185,14 @@ impl<N: Node> Engine<N> {
             match output {
                 Output::Transmit(port, packet) => self.traffic.forward(now, wires, port, packet),
                 Output::Drop(packet, reason) => self.traffic.drop_packet(packet, reason),
-                Output::Event(event) => self.traffic.events.push((now, *event)),
+                Output::Event(event) => match *event {
+                    Event::ServingCell(of) => self.traffic.cells.push(of),
+                    event => self.traffic.events.push((now, event)),
+                },
             }
+        }
+        for of in std::mem::take(&mut self.traffic.cells) {
+            self.followers.iter().for_each(|node| self.nodes[node.0].handle_serving_cell(now, of));
         }
         self.reschedule(id, expired);
     }

@@ -119,7 +119,7 @@ const KINDS: [Kind; 10] = [
 /// Length of a trace. Chosen: some outages of each kind that has them.
 const LENGTH_MS: u32 = 120_000;
 /// Prefix of the names of generated traces.
-const PREFIX: &str = "generated:";
+pub const PREFIX: &str = "generated:";
 
 /// The trace with a name such as `generated:driving` or `generated:walking:7`; the last part is the seed, 1
 /// if left out. None if the name has another prefix and so is a file's. The error lists the allowed names.

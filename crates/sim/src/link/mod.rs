@@ -19,7 +19,7 @@ mod opportunities;
 mod pipe;
 mod trace;
 
-pub use generate::{generated, generated_kinds};
+pub use generate::{PREFIX, generated, generated_kinds};
 pub use pipe::PipeStats;
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
 

@@ -35,7 +35,7 @@ impl Model {
                 (ModelNode::Link(Box::new(link)), vec![0; groups.len()], 1)
             }
             (None, Some(table)) => {
-                let sidelink = sidelink_config::sidelink(table, &groups, seed);
+                let sidelink = sidelink_config::sidelink(scenario, table, &groups, seed);
                 (ModelNode::Sidelink(Box::new(sidelink)), vec![0; groups.len()], 1)
             }
             (None, None) => {
@@ -54,10 +54,13 @@ impl Model {
         let group_of = scenario.station_groups();
         let part = |servers: AddressTable, hops| {
             let hops = Hops::with_groups(hops, cells, group_of.clone());
-            ModelNode::Core(Box::new(Core::new(scenario.routes(), servers, serving.clone(), hops)))
+            let core = Core::new(scenario.routes(), servers, serving.clone(), hops);
+            let paired = |index: &usize| scenario.sidelink.is_some() && groups[*index].peer;
+            ModelNode::Core(Box::new(core.without_hops((0..groups.len()).filter(paired))))
         };
         let core = engine.add(part(servers, hops_before));
         engine.expose((core, core_network::OUTSIDE), HOST_SIDE);
+        engine.follow_cells(core);
         let access = engine.add(access);
         let pep = pep.map(|pep| engine.add(ModelNode::Pep(Box::new(pep))));
         let mut towards_cells = (core, core_network::CELLS);
@@ -68,6 +71,7 @@ impl Model {
         let behind =
             (!hops_behind.is_empty()).then(|| engine.add(part(AddressTable::default(), hops_behind)));
         if let Some(behind) = behind {
+            engine.follow_cells(behind);
             engine.connect(towards_cells, (behind, core_network::OUTSIDE));
             towards_cells = (behind, core_network::CELLS);
         }

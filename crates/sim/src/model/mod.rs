@@ -20,9 +20,9 @@ use crate::endpoints::{Host, Udp, UdpStats};
 use crate::engine::{Engine, NodeId, PacketSink};
 use crate::link::Link;
 use crate::proxy::Pep;
-use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port};
+use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, ServingCell};
 use paceline_ran::sidelink::Sidelink;
-use paceline_ran::{BlockSink, Cell, station_port};
+use paceline_ran::{BlockSink, Cell, StepSink, station_port};
 use paceline_tcp::Endpoint;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -84,6 +84,9 @@ impl Node for ModelNode {
     }
     fn handle_timeout(&mut self, now: Instant) {
         forward!(self, node => node.handle_timeout(now));
+    }
+    fn handle_serving_cell(&mut self, now: Instant, of: ServingCell) {
+        forward!(self, node => node.handle_serving_cell(now, of));
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
         forward!(self, node => node.poll_output(now))
@@ -225,6 +228,29 @@ impl Model {
             _ => Vec::new(),
         }
     }
+    /// Changes the endpoints that send a station's data: those of its server, or with `upload` its own.
+    pub(crate) fn change_senders(&mut self, station: usize, upload: bool, change: impl FnMut(&mut Endpoint)) {
+        let Some((server, host)) = self.hosts[station] else { return };
+        self.engine.change(if upload { host } else { server }, |node| {
+            if let ModelNode::Host(host) = node {
+                host.change(change);
+            }
+        });
+    }
+    /// Reads these endpoints, for readings that change them.
+    pub(crate) fn read_senders(&mut self, station: usize, upload: bool, read: impl FnMut(&mut Endpoint)) {
+        let Some((server, host)) = self.hosts[station] else { return };
+        if let ModelNode::Host(host) = self.engine.node_mut(if upload { host } else { server }) {
+            host.endpoints_mut().for_each(read);
+        }
+    }
+    /// The cell, for the weights of its scheduler; none for another access.
+    pub(crate) fn cell_mut(&mut self) -> Option<&mut Cell> {
+        match self.engine.node_mut(self.access) {
+            ModelNode::Cell(cell) => Some(cell),
+            _ => None,
+        }
+    }
     /// UDP counters of a station's server and of the station; none without UDP flows.
     pub fn udp(&self, station: usize) -> Option<(&UdpStats, &UdpStats)> {
         let (server, host) = self.hosts[station]?;
@@ -266,6 +292,18 @@ impl Model {
     /// Number of stations.
     pub fn stations(&self) -> usize {
         self.hosts.len()
+    }
+    /// Gives the packets at one station and at its server, and the steps of its packets through the cell, to
+    /// two receivers.
+    pub(crate) fn watch(&mut self, station: usize, packets: PacketSink, steps: StepSink) {
+        if self.hosts[station].is_some() {
+            self.engine.capture_at((self.core, core_network::server_port(station)), 0);
+        }
+        self.engine.capture_at((self.access, station_port(station)), 1);
+        self.engine.set_capture(packets);
+        if let ModelNode::Cell(cell) = self.engine.node_mut(self.access) {
+            cell.watch(station, steps);
+        }
     }
     /// Captures packets at the servers (interface 0) and at every station (interface `1 + index`), and the
     /// blocks of an NR cell.

@@ -3,20 +3,28 @@
 use super::cell_config;
 use crate::address;
 use crate::scenario::{
-    self, Direction, Movement, SidelinkFate, SidelinkPath, SidelinkSelection, Stations, TrailingReport,
+    self, Direction, Movement, Scenario, SidelinkFate, SidelinkPath, SidelinkSelection, Stations,
+    TrailingReport,
 };
-use paceline_net::{Duration, Stream};
+use paceline_net::{Duration, SduQueue, Stream};
+use paceline_pep::{AckFilter, AckFilterConfig, Scheme};
 use paceline_ran::radio::{Heights, PathLossModel, Point};
 use paceline_ran::sidelink::{
-    LinkBudget, Motion, PairConfig, PathKind, Selection, Sidelink, SidelinkConfig, TrailingBsr,
+    Carrier, LinkBudget, Motion, PairConfig, PathKind, ResourcePool, Selection, Sidelink, SidelinkConfig,
+    TrailingBsr,
 };
-use paceline_ran::{Fate, Numerology, Slot, SlotClock};
+use paceline_ran::{Fate, Slot, SlotClock};
 
 /// Antenna heights in m of eNB and stations in the urban macro (TR 36.814 Table A.2.1.1-2).
 const HEIGHTS: Heights = Heights { bs_m: 25.0, ut_m: 1.5 };
 
-/// The pairs of a scenario; `groups` has the `[[station]]` table of each station.
-pub(super) fn sidelink(table: &scenario::Sidelink, groups: &[&Stations], seed: u64) -> Sidelink {
+/// The pairs and ordinary stations of a scenario; `groups` has the `[[station]]` table of each station.
+pub(super) fn sidelink(
+    scenario: &Scenario,
+    table: &scenario::Sidelink,
+    groups: &[&Stations],
+    seed: u64,
+) -> Sidelink {
     let pair = |(index, group): (usize, &&Stations)| {
         let mut place = Stream::new(seed, &format!("station{index}/place"));
         let (v4, v6) = address::station(index);
@@ -24,15 +32,33 @@ pub(super) fn sidelink(table: &scenario::Sidelink, groups: &[&Stations], seed: u
         let [data, acks] = paths;
         let (to_station, to_peer) =
             if group.direction == Direction::Upload { (acks, data) } else { (data, acks) };
+        // The basic scheme discards nothing: a plain buffer is the same.
+        let filtered = scenario.ack_filter.scheme != Scheme::Basic;
+        let filter = AckFilterConfig {
+            scheme: scenario.ack_filter.scheme,
+            limit: table.buffer,
+            segment: scenario.tcp_of(group).segment_size,
+            header: scenario.ack_filter.header,
+        };
+        let filters =
+            [(); 2].map(|()| filtered.then(|| Box::new(AckFilter::new(filter)) as Box<dyn SduQueue + Send>));
+        let motion = motion(table, std::f64::consts::TAU * place.uniform());
         PairConfig {
             addresses: vec![v4.into(), v6.into()],
+            peer: group.peer,
+            filters,
             to_station,
             to_peer,
-            motion: motion(table, std::f64::consts::TAU * place.uniform()),
+            motion: if group.peer { motion } else { alone(motion) },
         }
     };
     let pairs = groups.iter().enumerate().map(pair).collect();
-    Sidelink::new(config(table), pairs, seed)
+    Sidelink::new(config(scenario, table), pairs, seed)
+}
+
+/// An ordinary station stands still at the pairs' distance from the eNB.
+fn alone(motion: Motion) -> Motion {
+    Motion { speed_mps: 0.0, waypoints: Vec::new(), ..motion }
 }
 
 fn path(path: SidelinkPath) -> PathKind {
@@ -56,12 +82,13 @@ fn motion(table: &scenario::Sidelink, angle_rad: f64) -> Motion {
     }
 }
 
-fn config(table: &scenario::Sidelink) -> SidelinkConfig {
-    let clock = SlotClock::new(Numerology::LTE);
-    let cell = scenario::Cell { rlc: table.rlc, ..scenario::Cell::default() };
+fn config(scenario: &Scenario, table: &scenario::Sidelink) -> SidelinkConfig {
+    let carrier = carrier(scenario, table);
+    let clock = SlotClock::new(carrier.numerology);
+    let cell = scenario::Cell { rlc: table.rlc, ..scenario.cell.clone() };
     let slot = |at: &Duration| Slot(clock.span(*at).0);
     SidelinkConfig {
-        prb: table.resource_blocks,
+        carrier,
         rlc: cell_config::rlc_config(&cell, clock),
         t_reordering: clock.span(cell.t_reordering),
         buffer: table.buffer,
@@ -83,16 +110,42 @@ fn config(table: &scenario::Sidelink) -> SidelinkConfig {
         fate: match table.fate {
             SidelinkFate::Drop => Fate::Drop,
             SidelinkFate::Forward => Fate::Forward { status_report: false },
+            SidelinkFate::Duplicate => Fate::Duplicate,
         },
         interrupt_harq: table.interrupt_harq,
-        budget: budget(table),
+        budget: budget(scenario, table),
         reuse_threshold_dbm: table.reuse_threshold_dbm,
     }
 }
 
-fn budget(table: &scenario::Sidelink) -> LinkBudget {
+/// The carrier of the pairs: that of `[cell]` in NR.
+fn carrier(scenario: &Scenario, table: &scenario::Sidelink) -> Carrier {
+    if scenario.cell.nr.is_none() {
+        return Carrier::lte(table.resource_blocks);
+    }
+    let plan = scenario.cell_plan();
+    let clock = SlotClock::new(plan.numerology);
+    Carrier {
+        rat: plan.rat,
+        numerology: plan.numerology,
+        duplex: plan.duplex,
+        downlink_prb: plan.downlink_prb,
+        uplink_prb: plan.uplink_prb,
+        pucch_prb: plan.pucch_prb,
+        decode_delay: clock.span(scenario.cell.decode_delay),
+        sr_period: clock.span(scenario.cell.sr_period),
+        // Chosen: the finest grants, and an answer in every slot.
+        pool: ResourcePool {
+            subchannel: table.subchannel.unwrap_or(10),
+            psfch_period: table.psfch_period.unwrap_or(1),
+        },
+    }
+}
+
+fn budget(scenario: &Scenario, table: &scenario::Sidelink) -> LinkBudget {
+    let of_cell = scenario.cell.frequency.map(|frequency| frequency.0 as f64 / 1e9);
     LinkBudget {
-        carrier_ghz: table.carrier_ghz,
+        carrier_ghz: of_cell.unwrap_or(table.carrier_ghz),
         model: PathLossModel::UmaM2135,
         heights: HEIGHTS,
         enb_power_dbm: table.enb_power_dbm,

@@ -4,7 +4,7 @@
 //! its output are figures. A [`RunResult`] holds the figures of one seed: totals, stations, connections and
 //! the time series. A [`Summary`] holds all seeds of a scenario and, over seeds, means with their 95%
 //! confidence intervals (Student's t). Rates and means cover the time after the warm-up; figures of
-//! connections cover the whole run. [`tables`] writes CSV.
+//! connections cover the whole run. [`Table`]s are CSV or columns.
 
 mod group;
 mod kernel;
@@ -31,5 +31,6 @@ pub use run::{FlowResult, PlaceResult, RunResult, Sample, StationResult};
 pub use run_group::{GroupFigures, RunGroup};
 pub use statistics::{jain, mean_and_half};
 pub use summary::{Origin, Summary, mean_and_ci95};
+pub use tables::{Column, Table, Values};
 pub use totals::Totals;
 pub use uplink::UplinkResult;

@@ -1,7 +1,6 @@
 //! Figures of all runs of a scenario.
 
 use super::group::GroupResult;
-use super::network::handover_table;
 use super::run::{FlowResult, RunResult};
 use super::statistics::mean_and_half;
 use super::tables;
@@ -101,40 +100,40 @@ impl Summary {
     }
     /// Text of `stations.csv`.
     pub fn stations_csv(&self) -> String {
-        tables::stations(&self.runs)
+        tables::stations_csv(&self.runs)
     }
     /// Text of `flows.csv`.
     pub fn flows_csv(&self) -> String {
-        tables::flows(&self.runs)
+        tables::flows_csv(&self.runs)
     }
     /// Text of `kernel_connections.csv`, of an emulation.
     pub fn kernel_connections_csv(&self) -> String {
-        tables::kernel_connections(&self.runs)
+        tables::kernel_connections_csv(&self.runs)
     }
     /// Text of `queues.csv`; none without managed queues.
     pub fn queues_csv(&self) -> Option<String> {
-        self.runs.iter().any(|run| !run.queues.is_empty()).then(|| tables::queues(&self.runs))
+        self.runs.iter().any(|run| !run.queues.is_empty()).then(|| tables::queues_csv(&self.runs))
     }
     /// Texts of `paths.csv` and `switches.csv`; none without pairs of stations with direct links.
     pub fn paths_csv(&self) -> Option<[String; 2]> {
         let has = self.runs.iter().any(|run| !run.paths.is_empty());
-        has.then(|| [tables::paths(&self.runs), tables::switches(&self.runs)])
+        has.then(|| [tables::paths_csv(&self.runs), tables::switches_csv(&self.runs)])
     }
     /// Text of `handovers.csv`.
     pub fn handovers_csv(&self) -> String {
-        handover_table::handovers(&self.runs)
+        tables::handovers_csv(&self.runs)
     }
     /// Text of `routers.csv`; none without routers.
     pub fn routers_csv(&self) -> Option<String> {
-        self.runs.iter().any(|run| !run.routers.is_empty()).then(|| tables::routers(&self.runs))
+        self.runs.iter().any(|run| !run.routers.is_empty()).then(|| tables::routers_csv(&self.runs))
     }
     /// Text of `policers.csv`; none without ACK policers.
     pub fn policers_csv(&self) -> Option<String> {
-        self.runs.iter().any(|run| !run.policers.is_empty()).then(|| tables::policers(&self.runs))
+        self.runs.iter().any(|run| !run.policers.is_empty()).then(|| tables::policers_csv(&self.runs))
     }
     /// Text of `timeseries.csv`.
     pub fn timeseries_csv(&self) -> String {
-        tables::timeseries(&self.runs)
+        tables::timeseries_csv(&self.runs)
     }
 }
 

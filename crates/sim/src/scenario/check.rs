@@ -4,7 +4,8 @@
 use super::limits::{self, Problem};
 use super::stations::MAX_STATIONS;
 use super::{
-    CELL_KEYS, CELL_TABLES, Scenario, WIRED_TABLES, cell, core_network, handover, link, sidelink, stations,
+    CELL_KEYS, CELL_TABLES, FILTER_TABLE, PROXY_TABLES, Path, Scenario, cell, core_network, handover, link,
+    sidelink, stations,
 };
 use paceline_ran::Rat;
 
@@ -15,8 +16,12 @@ pub(super) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> R
     if scenario.sidelink.is_some() {
         return beside_sidelink(scenario, given);
     }
+    let peers = (0..scenario.stations.len()).map(|index| format!("station.{index}.peer"));
+    if let Some(key) = peers.into_iter().find(|key| given(key)) {
+        return Err(refuse(key, "left out without [sidelink], whose pairs have direct links"));
+    }
     let Some(link) = &scenario.link else { return Ok(()) };
-    if let Some(name) = CELL_TABLES.iter().find(|name| given(name)) {
+    if let Some(name) = CELL_TABLES.iter().chain([&FILTER_TABLE]).find(|name| given(name)) {
         let allowed = "[cell], [deployment], [handover] and [ack_filter], or [link]: a scenario has a cell or another link, not both";
         return Err(refuse((*name).to_owned(), allowed));
     }
@@ -43,18 +48,38 @@ pub(super) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> R
     Ok(())
 }
 
-/// Refuses tables and keys of other accesses, and of a wired path, beside `[sidelink]`.
+/// Refuses tables and keys of other accesses and of proxies beside `[sidelink]`, and a wired path that nobody
+/// uses.
 fn beside_sidelink(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
     let keys = (0..scenario.stations.len())
         .flat_map(|index| CELL_KEYS.iter().map(move |name| format!("station.{index}.{name}")));
-    let tables = ["link"].iter().chain(&CELL_TABLES).chain(&WIRED_TABLES).map(|name| (*name).to_owned());
-    match tables.chain(keys).find(|key| given(key)) {
-        Some(key) => {
-            let allowed = "left out beside [sidelink], which has no other access, wired path or stated SINR";
-            Err(Problem { is_reason: false, ..Problem::because(&key, "", allowed) })
-        }
-        None => Ok(()),
+    let refuse =
+        |key: &str, allowed: &str| Err(Problem { is_reason: false, ..Problem::because(key, "", allowed) });
+    let nr = scenario.cell.rat == cell::RatName::Nr;
+    let tables = ["link"].iter().chain(&CELL_TABLES).chain(&PROXY_TABLES).map(|name| (*name).to_owned());
+    let tables = tables.filter(|name| !(nr && name == "cell"));
+    if let Some(key) = tables.chain(keys).find(|key| given(key)) {
+        let allowed = "left out beside [sidelink], which has no other access, proxy or stated SINR; a [cell] with rat = \"nr\" gives \
+                       the carrier";
+        return refuse(&key, allowed);
     }
+    let unused = if nr { sidelink::unused_in_nr(given) } else { sidelink::unused_in_lte(given) };
+    if let Some(key) = unused {
+        let allowed = match nr {
+            true => "left out beside [sidelink] in NR, where it has no effect",
+            false => "left out in LTE: it belongs to [cell] with rat = \"nr\"",
+        };
+        return refuse(&key, allowed);
+    }
+    if given("core") && !scenario.has_core() {
+        let allowed = "left out beside [sidelink] whose stations all have peers: only stations with peer = \
+                       false have a wired path";
+        return refuse("core", allowed);
+    }
+    if scenario.core.path != Path::Direct {
+        return refuse("core.path", "\"direct\" beside [sidelink], whose peers are not behind a proxy");
+    }
+    Ok(())
 }
 
 /// Finds the first value that is not allowed.
@@ -71,6 +96,9 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     limits::check("split_tcp", &scenario.split_tcp)?;
     limits::check("cell", &scenario.cell)?;
     cell::check(&scenario.cell)?;
+    if let Some(table) = scenario.sidelink.as_ref().filter(|_| scenario.cell.nr.is_some()) {
+        sidelink::check_carrier(table, &scenario.cell_plan(), &scenario.cell)?;
+    }
     limits::check("ack_filter", &scenario.ack_filter)?;
     limits::check("tcp", &scenario.tcp)?;
     if let Some(deployment) = &scenario.deployment {

@@ -4,6 +4,7 @@
 use super::Scenario;
 use super::check;
 use crate::link::Trace;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
@@ -24,6 +25,14 @@ pub struct ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
+
+impl ScenarioError {
+    /// The allowed values, where the message states them.
+    pub fn allowed(&self) -> Option<&str> {
+        let message = self.message.split("; did you mean ").next().unwrap_or_default();
+        message.strip_prefix("allowed: ").or_else(|| Some(message.split_once(", expected ")?.1))
+    }
+}
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -80,11 +89,12 @@ pub fn load_with(
         let (file, message) = (file.to_owned(), with_toml_types(parse.message()));
         ScenarioError { file, line, key, value, message }
     })?;
-    let given = |key: &str| line_of_key(&resolved, key).is_some();
-    let place = |key: &str| if changed { None } else { line_of_key(&resolved, key) };
+    let lines = lines_of_keys(&resolved);
+    let given = |key: &str| lines.contains_key(key);
+    let place = |key: &str| if changed { None } else { lines.get(key).copied() };
     let problem = check::exclusions(&scenario, &given).and_then(|()| {
         scenario.link.iter_mut().for_each(super::Link::resolve);
-        if scenario.sidelink.is_some() {
+        if !scenario.has_core() {
             scenario.core.hops.clear(); // a peer has no wired path
         }
         scenario.complete_tcp();
@@ -149,7 +159,8 @@ fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
         text.split_once('=').ok_or("write key=value, for example cell.bandwidth=\"10 MHz\"")?;
     let value = value.trim();
     // On a command line, words and quantities need no quotes.
-    let value: Value = value.parse().or_else(|_| format!("{value:?}").parse()).map_err(|_| "not a value")?;
+    let value = value.parse().or_else(|_| format!("{value:?}").parse());
+    let mut value: Value = value.map_err(|_| "not a value")?;
     let keys: Vec<&str> = path.trim().split('.').collect();
     let (last, tables) = keys.split_last().ok_or("no key")?;
     if keys.iter().any(|key| key.is_empty()) {
@@ -166,8 +177,19 @@ fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
         }
     }
     let table = at.as_table_like_mut().ok_or_else(|| format!("`{last}` is not inside a table"))?;
+    // A comment behind the former value stays.
+    if let Some(former) = table.get(last).and_then(Item::as_value) {
+        *value.decor_mut() = former.decor().clone();
+    }
     table.insert(last, Item::Value(value));
     Ok(())
+}
+
+/// The text of a scenario with one setting `key=value`; comments and the order of the keys stay.
+pub fn with_setting(text: &str, setting: &str) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|_| "the text is not valid TOML")?;
+    apply(&mut document, setting)?;
+    Ok(document.to_string())
 }
 
 /// The element of an array whose index is the next key; without an index, the only element.
@@ -207,15 +229,19 @@ fn key_at(text: &str, offset: usize) -> (Option<String>, Option<String>) {
     best.map_or((None, None), |(key, value)| (Some(key), value))
 }
 
-fn line_of_key(text: &str, key: &str) -> Option<usize> {
-    let document = toml_edit::Document::parse(text).ok()?;
-    let mut found = None;
+/// The line of every dotted key.
+fn lines_of_keys(text: &str) -> BTreeMap<String, usize> {
+    let Ok(document) = toml_edit::Document::parse(text) else { return BTreeMap::new() };
+    // Offsets at which lines end: a file may have a hundred thousand keys.
+    let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at);
+    let ends: Vec<usize> = ends.collect();
+    let mut lines = BTreeMap::new();
     visit(document.as_table(), "", &mut |path, key_span, item_span| {
-        if path == key {
-            found = key_span.or(item_span).map(|span| line_of(text, span.start));
+        if let Some(span) = key_span.or(item_span) {
+            lines.insert(path.to_owned(), ends.partition_point(|end| *end < span.start) + 1);
         }
     });
-    found
+    lines
 }
 
 type Span = Option<std::ops::Range<usize>>;
@@ -320,6 +346,16 @@ mod tests {
         assert_eq!(set(&["station.count=7"]).stations[0].count, 7);
         assert_eq!(set(&["ack_filter.scheme=hybrid(6)"]).ack_filter.scheme.to_string(), "hybrid(6)");
         assert_eq!(set(&["station.uplink_sinr=[\"1 dB\", \"2 dB\"]"]).stations[0].uplink_sinr.high.0, 2.0);
+    }
+
+    #[test]
+    fn a_setting_leaves_comments_and_other_keys_as_they_are() {
+        let text = "# head\n[cell]\nbandwidth = \"20 MHz\"  # wide\n\n[[station]]\ncount = 2\n";
+        let changed = with_setting(text, "cell.bandwidth=5 MHz").unwrap();
+        assert_eq!(changed, text.replace("20 MHz", "5 MHz"));
+        let added = with_setting(text, "ack_filter.scheme=none").unwrap();
+        assert!(added.starts_with(text) && added.ends_with("[ack_filter]\nscheme = \"none\"\n"), "{added}");
+        assert!(with_setting("[[", "cell.x=1").unwrap_err().contains("TOML"));
     }
 
     #[test]

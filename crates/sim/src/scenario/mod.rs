@@ -29,7 +29,7 @@ pub use core_network::{AckDirection, Core, Hop, Police};
 pub use deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
 pub use handover::{Handover, HandoverFate, HandoverTrigger, Place};
 pub use link::{FixedLink, Link, TraceFile, TraceLink};
-pub use load::{ScenarioError, load, load_with};
+pub use load::{ScenarioError, load, load_with, with_setting};
 pub use pacing_pattern::PacingPattern;
 pub use path::{Accelerator, AcceleratorPacing, AcceleratorProfile, Path, SplitTcp};
 pub use queue::{Codel, QueueDiscipline};
@@ -63,7 +63,8 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
     /// Pairs of stations with direct links in place of the cell: each station's peer stands in place of its
-    /// server. Not beside `[core]`, `[link]` and the tables of a cell.
+    /// server, except for stations with `peer = false`. Beside `[cell]` in NR alone, whose carrier the pairs
+    /// have then; else not beside `[link]` and the tables of a cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidelink: Option<Sidelink>,
     /// Sites around the stations. If left out, the scenario has one cell, and stations have the SINRs of
@@ -91,10 +92,12 @@ pub struct Scenario {
     pub stations: Vec<Stations>,
 }
 
-/// Tables of the wired path and of its proxies, which are refused beside `[sidelink]`.
-const WIRED_TABLES: [&str; 3] = ["core", "accelerator", "split_tcp"];
+/// Tables of the proxies, which are refused beside `[sidelink]`.
+const PROXY_TABLES: [&str; 2] = ["accelerator", "split_tcp"];
 /// Tables of the cell, which are refused beside `[link]` and `[sidelink]`.
-const CELL_TABLES: [&str; 4] = ["cell", "deployment", "handover", "ack_filter"];
+const CELL_TABLES: [&str; 3] = ["cell", "deployment", "handover"];
+/// The table of the ACK filter, which is refused beside `[link]`.
+const FILTER_TABLE: &str = "ack_filter";
 /// Keys of a station's radio in a cell, which are refused beside `[link]` and `[sidelink]`.
 const CELL_KEYS: [&str; 4] = ["downlink_sinr", "uplink_sinr", "fading", "coherence"];
 
@@ -169,6 +172,10 @@ impl Scenario {
     pub fn has_cell(&self) -> bool {
         self.link.is_none() && self.sidelink.is_none()
     }
+    /// Whether a station's other end is behind the core.
+    pub fn has_core(&self) -> bool {
+        self.sidelink.is_none() || self.stations.iter().any(|group| !group.peer)
+    }
     /// Whether the access is an NR cell.
     pub fn has_nr_cell(&self) -> bool {
         self.has_cell() && self.cell.nr.is_some()
@@ -184,9 +191,19 @@ impl Scenario {
         }
         // The loader refuses tables and keys of a cell beside a link.
         let mut table = toml::Table::try_from(self).expect("a scenario is made of tables and scalars");
-        CELL_TABLES.iter().for_each(|name| drop(table.remove(*name)));
+        let nr_pairs = self.sidelink.is_some() && self.cell.nr.is_some();
+        let unused = CELL_TABLES.iter().filter(|name| !(nr_pairs && **name == "cell"));
+        unused.for_each(|name| drop(table.remove(*name)));
+        if nr_pairs {
+            sidelink::keep_nr_keys(&mut table);
+        }
         if self.sidelink.is_some() {
-            WIRED_TABLES.iter().for_each(|name| drop(table.remove(*name)));
+            PROXY_TABLES.iter().for_each(|name| drop(table.remove(*name)));
+            if !self.has_core() {
+                table.remove("core");
+            }
+        } else {
+            table.remove(FILTER_TABLE);
         }
         let groups = table.get_mut("station").and_then(toml::Value::as_array_mut);
         for group in groups.into_iter().flatten().filter_map(toml::Value::as_table_mut) {

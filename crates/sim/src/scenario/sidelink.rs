@@ -1,12 +1,13 @@
-//! Table `[sidelink]`: pairs of LTE stations that exchange packets directly or through the eNB, in place of a
-//! cell. Each station of the `[[station]]` tables has a peer, which is the other end of its connections.
+//! Table `[sidelink]`: pairs of stations that exchange packets directly or through the base station, in place
+//! of a cell. The carrier is one of LTE FDD, or that of `[cell]` in NR. A station of the `[[station]]` tables
+//! has a peer, which is the other end of its connections, unless its table says otherwise.
 //!
 //! Defaults are those of G. Nardini, G. Stea, A. Virdis, "Performance evaluation of TCP-based traffic over
 //! direct communications in LTE-Advanced" (IEEE VTC Spring 2016), and where the paper is silent those of its
 //! simulator, SimuLTE 0.9.1.
 
-use super::RlcMode;
 use super::limits::{self, Limit, Problem, Section, at_least, key, numbers, one_of, relation, whole_ms};
+use super::{Cell, CellPlan, RlcMode};
 use paceline_net::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,16 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Sidelink {
-    /// Resource blocks of the carrier, in each direction.
+    /// Resource blocks of the carrier, in each direction. Of LTE; in NR those of `cell.bandwidth`.
     pub resource_blocks: u16,
+    /// Resource blocks of a sub-channel, the unit of the grants of direct links (TS 38.331
+    /// sl-SubchannelSize). Beside `[cell]` with `rat = "nr"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subchannel: Option<u16>,
+    /// Slots of a direct link from one PSFCH, which answers blocks, to the next (TS 38.331 sl-PSFCH-Period).
+    /// Beside `[cell]` with `rat = "nr"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub psfch_period: Option<u64>,
     /// Path of the data at the start. Data go from the peer to the station with `direction = "download"`.
     pub data: SidelinkPath,
     /// Path of the ACKs at the start.
@@ -40,7 +49,8 @@ pub struct Sidelink {
     /// Blocks on the infrastructure path that end with a buffer status report, which spares the next random
     /// access request.
     pub trailing_bsr: TrailingReport,
-    /// Least time between two random access requests of a station.
+    /// Least time between two random access requests of a station; in NR between two scheduling requests
+    /// (sr-ProhibitTimer).
     pub rac_timeout: Duration,
     /// Largest number of HARQ transmissions of a block.
     pub max_harq_tx: u32,
@@ -64,7 +74,7 @@ pub struct Sidelink {
     /// first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waypoints: Vec<Waypoint>,
-    /// Carrier frequency.
+    /// Carrier frequency. Of LTE; in NR that of `cell.frequency`.
     pub carrier_ghz: f64,
     /// Transmit power of the eNB.
     pub enb_power_dbm: f64,
@@ -86,6 +96,8 @@ impl Default for Sidelink {
     fn default() -> Self {
         Self {
             resource_blocks: 50,
+            subchannel: None,
+            psfch_period: None,
             data: SidelinkPath::Direct,
             acks: SidelinkPath::Direct,
             selection: SidelinkSelection::Fixed,
@@ -151,6 +163,9 @@ pub enum SidelinkFate {
     Drop,
     /// They are sent on the new path, in order. With `rlc = "um"` those that RLC has taken are lost.
     Forward,
+    /// Both paths carry all packets until the former one has nothing left that the new one does not have, and
+    /// the far station drops the copies: none is lost, in both modes of RLC.
+    Duplicate,
 }
 
 /// Blocks that end with a buffer status report.
@@ -193,7 +208,15 @@ pub struct Waypoint {
 /// Largest distance in m. Chosen: twice the range of the path loss formula (TR 36.814 Table B.1.2.1-1).
 const FARTHEST_M: f64 = 10_000.0;
 
+/// Sizes of a sub-channel in resource blocks (TS 38.331 SL-ResourcePool).
+const SUBCHANNELS: [u16; 8] = [10, 12, 15, 20, 25, 50, 75, 100];
+
 impl Section for Sidelink {
+    fn computed_defaults() -> Vec<(&'static str, String)> {
+        [("subchannel", "10 (nr)"), ("psfch_period", "1 (nr)")]
+            .map(|(key, text)| (key, text.to_owned()))
+            .into()
+    }
     fn limits() -> Vec<Limit<Self>> {
         let metres = || numbers(1.0..=FARTHEST_M).unit("m");
         let db = || numbers(-50.0..=50.0).unit("dB");
@@ -208,6 +231,8 @@ impl Section for Sidelink {
         };
         vec![
             key!(resource_blocks, one_of(&[6, 15, 25, 50, 75, 100]).unit("blocks")),
+            key!(subchannel?, one_of(&SUBCHANNELS).unit("blocks")),
+            key!(psfch_period?, one_of(&[1, 2, 4]).unit("slots")),
             key!(selection_period, whole_ms(1..=100_000)),
             key!(hysteresis, numbers(0..=14).unit("CQI steps")),
             key!(rac_timeout, whole_ms(1..=10_000)),
@@ -267,6 +292,71 @@ pub(super) fn check(table: &Sidelink) -> Result<(), Problem> {
     )
 }
 
+/// Keys of `[cell]` that have an effect beside `[sidelink]` in NR.
+const CARRIER_KEYS: [&str; 17] = [
+    "rat",
+    "duplex",
+    "frequency",
+    "numerology",
+    "subcarrier_spacing",
+    "pattern",
+    "bandwidth",
+    "uplink_bandwidth",
+    "pucch_prb",
+    "decode_delay",
+    "sr_period",
+    "t_poll_retransmit",
+    "poll_pdu",
+    "poll_byte",
+    "max_retx_threshold",
+    "t_status_prohibit",
+    "nr",
+];
+/// Keys of `[cell.nr]` that have none.
+const UNUSED_NR_KEYS: [&str; 6] =
+    ["layers", "uplink_layers", "antennas", "uplink_antennas", "harq_processes", "configured_grant"];
+/// Keys of `[sidelink]` whose values NR takes from `[cell]`.
+const LTE_KEYS: [&str; 2] = ["resource_blocks", "carrier_ghz"];
+
+/// Removes the keys without an effect from the tables `cell` and `sidelink` of a scenario in NR.
+pub(super) fn keep_nr_keys(scenario: &mut toml::Table) {
+    if let Some(cell) = scenario.get_mut("cell").and_then(toml::Value::as_table_mut) {
+        cell.retain(|key, _| CARRIER_KEYS.contains(&key));
+        if let Some(nr) = cell.get_mut("nr").and_then(toml::Value::as_table_mut) {
+            nr.retain(|key, _| !UNUSED_NR_KEYS.contains(&key));
+        }
+    }
+    if let Some(sidelink) = scenario.get_mut("sidelink").and_then(toml::Value::as_table_mut) {
+        sidelink.retain(|key, _| !LTE_KEYS.contains(&key));
+    }
+}
+/// The first key of `[cell]`, `[cell.nr]` or `[sidelink]` that has no effect on pairs in NR.
+pub(super) fn unused_in_nr(given: &dyn Fn(&str) -> bool) -> Option<String> {
+    let all = toml::Table::try_from(Cell::default()).unwrap_or_default();
+    let cell = all.keys().map(String::as_str).chain(OPTIONAL_CELL_KEYS);
+    let cell = cell.filter(|key| !CARRIER_KEYS.contains(key)).map(|key| format!("cell.{key}"));
+    let nr = UNUSED_NR_KEYS.iter().map(|key| format!("cell.nr.{key}"));
+    let own = LTE_KEYS.iter().map(|key| format!("sidelink.{key}"));
+    cell.chain(nr).chain(own).find(|key| given(key))
+}
+/// Keys of `[cell]` that a table with defaults leaves out.
+const OPTIONAL_CELL_KEYS: [&str; 5] =
+    ["tdd_configuration", "special_subframe", "ack_mode", "uplink_scheduler", "discard_timer"];
+/// The first key that pairs in LTE do not have.
+pub(super) fn unused_in_lte(given: &dyn Fn(&str) -> bool) -> Option<String> {
+    ["subchannel", "psfch_period"].map(|key| format!("sidelink.{key}")).into_iter().find(|key| given(key))
+}
+/// Checks the carrier of pairs in NR.
+pub(super) fn check_carrier(table: &Sidelink, plan: &CellPlan, cell: &Cell) -> Result<(), Problem> {
+    let ghz = cell.frequency.map_or(0.0, |frequency| frequency.0 as f64 / 1e9);
+    let allowed = "0.5 to 6 GHz beside [sidelink], whose path loss is that of the urban macro (TR 36.814)";
+    let frequency = cell.frequency.map(|frequency| frequency.to_string()).unwrap_or_default();
+    Problem::unless((0.5..=6.0).contains(&ghz), "cell.frequency", frequency, allowed)?;
+    let (size, prb) = (table.subchannel.unwrap_or(10), plan.uplink_prb - plan.pucch_prb);
+    let allowed = format!("at most the {prb} resource blocks of the uplink without PUCCH");
+    Problem::unless(size <= prb, "sidelink.subchannel", size, &allowed)
+}
+
 #[cfg(test)]
 mod tests {
     use crate::scenario::load;
@@ -280,6 +370,30 @@ mod tests {
             let scenario = load("pair.toml", PAIR, &set).unwrap();
             assert!(scenario.core.hops.is_empty());
             assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario);
+        }
+    }
+
+    const NR: &str = "[cell]\nrat = \"nr\"\nbandwidth = \"10 MHz\"\n[sidelink]\n[[station]]\n";
+
+    #[test]
+    fn pairs_in_nr_have_the_carrier_of_the_cell() {
+        for set in ["cell.pattern=DDDSU", "sidelink.rlc=am", "sidelink.psfch_period=4", "cell.nr.min_k2=6"] {
+            let scenario = load("pair.toml", NR, &[set.to_owned()]).unwrap();
+            assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario, "{set}");
+        }
+        for set in [
+            "cell.rlc=am",
+            "cell.max_harq_tx=3",
+            "cell.discard_timer=50 ms",
+            "cell.nr.layers=2",
+            "sidelink.resource_blocks=25",
+            "sidelink.carrier_ghz=3.5",
+            "sidelink.subchannel=11",
+            "sidelink.subchannel=75",
+            "cell.frequency=28 GHz",
+        ] {
+            let error = load("pair.toml", NR, &[set.to_owned()]).expect_err(set).to_string();
+            assert!(error.contains(set.split('=').next().unwrap()) || set.contains("28"), "{set}: {error}");
         }
     }
 
@@ -297,7 +411,10 @@ mod tests {
             ("sidelink.resource_blocks=51", "sidelink.resource_blocks"),
             ("cell.bandwidth=10 MHz", "cell"),
             ("core.path=accelerator", "core"),
+            ("accelerator.memory=1 MiB", "accelerator"),
             ("link.delay=1 ms", "link"),
+            ("sidelink.subchannel=10", "sidelink.subchannel"),
+            ("sidelink.psfch_period=2", "sidelink.psfch_period"),
             ("station.0.uplink_sinr=3 dB", "station.0.uplink_sinr"),
         ] {
             let error = load("pair.toml", PAIR, &[set.to_owned()]).expect_err(set).to_string();

@@ -40,6 +40,10 @@ pub struct Stations {
     /// Whether they turn at both ends of `path`, again and again; else they stop at the last place.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub path_returns: bool,
+    /// Beside `[sidelink]`, whether each station has a peer with a direct link; else it is an ordinary
+    /// station of the same eNB, whose other end is a server behind the core.
+    #[serde(skip_serializing_if = "has_peer")]
+    pub peer: bool,
     /// TCP connections or UDP flows of each station.
     pub flows: u32,
     /// Direction of the data.
@@ -85,6 +89,7 @@ impl Default for Stations {
             coherence: Duration::from_millis(20),
             path: Vec::new(),
             path_returns: false,
+            peer: true,
             flows: 1,
             direction: Direction::Download,
             traffic: Traffic::Tcp,
@@ -100,6 +105,11 @@ impl Default for Stations {
             tcp: None,
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn has_peer(peer: &bool) -> bool {
+    *peer
 }
 
 /// Transport protocol of a station's data.

@@ -4,17 +4,19 @@
 mod random;
 
 use paceline_net::{Bytes, DropReason, Instant, Stream};
+use paceline_ran::sidelink::FlowDirection;
 use paceline_sim::link::PipeStats;
 use paceline_sim::model::Access;
 use paceline_sim::scenario::{AcceleratorProfile, Path, Stations};
 use paceline_sim::{Model, scenario};
 use paceline_tcp::{EcnMode, Limit};
-use random::{pick, random_deployment, random_link, random_scenario};
+use random::{pick, random_deployment, random_link, random_pairs, random_scenario};
 
 /// Numbers of scenarios. Chosen: some seconds each in a debug build.
 const SCENARIOS: u64 = 60;
 const DEPLOYMENTS: u64 = 250;
 const LINKS: u64 = 80;
+const PAIRS: u64 = 120;
 
 /// Asserts that no packet and no byte is lost or counted twice: at UDP, TCP, the cell or the link.
 fn check_conservation(model: &Model, seed: u64) {
@@ -50,7 +52,15 @@ fn check_conservation(model: &Model, seed: u64) {
     }
     match model.access() {
         Access::Cell(cell) => check_cell(cell, model.stations(), seed),
-        Access::Sidelink(_) => {} // crates/ran/tests/sidelink.rs
+        Access::Sidelink(sidelink) => {
+            for station in 0..model.stations() {
+                for direction in FlowDirection::BOTH {
+                    let [stats, ..] = sidelink.counters(station, direction);
+                    let out = stats.packets_out + stats.dropped.total() + sidelink.held(station, direction);
+                    assert_eq!(stats.packets_in, out, "seed {seed}, station {station}: {stats:?}");
+                }
+            }
+        }
         Access::Link(link) => {
             for station in 0..model.stations() {
                 for stats in [link.downlink(station), link.uplink(station)] {
@@ -132,6 +142,34 @@ fn packets_are_conserved_in_random_deployments() {
     assert!(moved > 10_000_000, "all scenarios moved {moved} bytes");
     assert!(failures > 5 && expired > 50, "{failures} radio-link failures, {expired} discards");
     assert!(handovers > 50, "{handovers} handovers");
+}
+
+#[test]
+fn packets_are_conserved_among_random_pairs() {
+    let first = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
+    let (mut moved, mut switches, mut copies, mut filtered) = (0, 0, 0, 0);
+    for seed in first..first + PAIRS {
+        let mut stream = Stream::new(seed, "pairs");
+        let scenario = random_pairs(&mut stream);
+        let text = scenario.to_toml();
+        let loaded =
+            scenario::load("swarm.toml", &text, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{text}"));
+        assert_eq!(loaded, scenario, "seed {seed}: the resolved file gives the same scenario");
+        let mut model = Model::new(&scenario, seed, &[]);
+        for step in 1..=6 {
+            model.engine.run_until(Instant::from_millis(500 * step));
+            check_conservation(&model, seed);
+        }
+        let Access::Sidelink(sidelink) = model.access() else { panic!("pairs") };
+        moved += model.monitor().counters().iter().map(|c| c.downloaded + c.uploaded).sum::<u64>();
+        switches += sidelink.switches().len();
+        for (station, direction) in (0..model.stations()).flat_map(|s| FlowDirection::BOTH.map(|d| (s, d))) {
+            copies += sidelink.counters(station, direction)[0].pdcp_copies;
+            filtered += sidelink.buffer(station, direction).acks_discarded;
+        }
+    }
+    assert!(moved > 10_000_000, "all scenarios moved {moved} bytes");
+    assert!(switches > 500 && copies > 500 && filtered > 500, "{switches} {copies} {filtered}");
 }
 
 #[test]

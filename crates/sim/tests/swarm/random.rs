@@ -5,8 +5,9 @@ use paceline_pep::Scheme;
 use paceline_sim::scenario;
 use paceline_sim::scenario::{
     BlockageModel, Cellular, Deployment, DeploymentModel, Direction, FadingProfile, FixedLink, Handover,
-    HandoverFate, HandoverTrigger, Held, Hop, Link, PacingPattern, Place, QueueDiscipline, RlcMode, Scenario,
-    Scheduler, SinrRange, Stations, TraceFile, TraceLink, Traffic, UdpArrivals,
+    HandoverFate, HandoverTrigger, Held, Hop, Link, Movement, PacingPattern, Place, QueueDiscipline, RlcMode,
+    Scenario, Scheduler, Sidelink, SidelinkFate, SidelinkPath, SidelinkSelection, SinrRange, Stations,
+    TraceFile, TraceLink, Traffic, TrailingReport, UdpArrivals,
 };
 use paceline_tcp::{
     BeyondWindow, CwndUnit, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
@@ -37,6 +38,7 @@ fn random_stations(stream: &mut Stream) -> Stations {
         count: 1 + stream.below(4),
         path: Vec::new(),
         path_returns: false,
+        peer: true,
         downlink_sinr: SinrRange::fixed(low),
         uplink_sinr: SinrRange::fixed(stream.uniform_in(-8.0, 15.0)),
         fading: paceline_net::units::Db(stream.uniform_in(0.0, 6.0)),
@@ -279,6 +281,74 @@ fn random_drive(stream: &mut Stream, scenario: &mut Scenario) {
         t310: ms(stream, &[0, 50, 1000]),
         ..Handover::default()
     });
+}
+
+/// Random pairs of stations, beside ordinary ones.
+pub fn random_pairs(stream: &mut Stream) -> Scenario {
+    let mut scenario = random_scenario(stream);
+    let unset = Stations::default();
+    for group in &mut scenario.stations {
+        (group.downlink_sinr, group.uplink_sinr) = (unset.downlink_sinr, unset.uplink_sinr);
+        (group.fading, group.coherence) = (unset.fading, unset.coherence);
+        group.peer = stream.chance(0.7);
+    }
+    scenario.cell = scenario::Cell::default();
+    let path = |stream: &mut Stream| pick(stream, &[SidelinkPath::Direct, SidelinkPath::Infrastructure]);
+    let rlc = pick(stream, &[RlcMode::Um, RlcMode::Am]);
+    let (data, acks) = (path(stream), path(stream));
+    let selection =
+        pick(stream, &[SidelinkSelection::Fixed, SidelinkSelection::BestCqi, SidelinkSelection::Scripted]);
+    let times = if selection == SidelinkSelection::Scripted { 1 + stream.below(30) } else { 0 };
+    scenario.sidelink = Some(Sidelink {
+        resource_blocks: pick(stream, &[6, 25, 50, 100]),
+        data,
+        acks: if rlc == RlcMode::Am { data } else { acks },
+        selection,
+        selection_period: Duration::from_millis(pick(stream, &[50, 200, 1000])),
+        hysteresis: stream.below(3) as u8,
+        switch_at: (1..=times).map(|at| Duration::from_millis(at * (2900 / times))).collect(),
+        fate: pick(stream, &[SidelinkFate::Drop, SidelinkFate::Forward, SidelinkFate::Duplicate]),
+        interrupt_harq: stream.chance(0.3),
+        rlc,
+        trailing_bsr: pick(stream, &[TrailingReport::Backlog, TrailingReport::Always, TrailingReport::Never]),
+        rac_timeout: Duration::from_millis(1 + stream.below(30)),
+        max_harq_tx: 1 + stream.below(8) as u32,
+        reuse_threshold_dbm: stream.chance(0.4).then(|| stream.uniform_in(-140.0, -60.0)),
+        buffer: Bytes(pick(stream, &[1_504, 20_000, 2_000_000])),
+        enb_distance_m: stream.uniform_in(50.0, 2_000.0),
+        distance_m: stream.uniform_in(1.0, 90.0),
+        movement: pick(stream, &[Movement::Standing, Movement::Line, Movement::BackAndForth]),
+        far_distance_m: 100.0,
+        speed_mps: stream.uniform_in(0.0, 60.0),
+        cqi_margin_db: pick(stream, &[0.0, 10.0]),
+        ..Sidelink::default()
+    });
+    if stream.chance(0.4) {
+        random_nr_pairs(stream, &mut scenario);
+    }
+    if !scenario.has_core() {
+        scenario.core = scenario::Core { hops: Vec::new(), ..scenario::Core::default() };
+    }
+    scenario
+}
+
+/// Makes the carrier of pairs one of NR.
+fn random_nr_pairs(stream: &mut Stream, scenario: &mut Scenario) {
+    let text = "[cell]\nrat = \"nr\"\nbandwidth = \"20 MHz\"\n[[station]]\n";
+    let sr = pick(stream, &["5 ms", "10 ms", "20 ms"]);
+    let mut set = vec![format!("cell.sr_period={sr}")];
+    match stream.below(5) {
+        0 => set.push("cell.pattern=DDDSU".into()),
+        1 => set.push("cell.pattern=DDDSUUDDDD".into()),
+        2 => set.extend(["cell.numerology=2".into(), "cell.frequency=2.6 GHz".into()]),
+        3 => set.extend(["cell.numerology=1".into(), "cell.nr.uplink_mcs_table=qam64".into()]),
+        _ => {}
+    }
+    scenario.cell = scenario::load("swarm.toml", text, &set).unwrap().cell;
+    let table = scenario.sidelink.as_mut().unwrap();
+    table.resource_blocks = Sidelink::default().resource_blocks;
+    table.subchannel = stream.chance(0.5).then(|| pick(stream, &[10, 12, 15, 20]));
+    table.psfch_period = stream.chance(0.5).then(|| pick(stream, &[1, 2, 4]));
 }
 
 pub fn random_link(stream: &mut Stream) -> Link {

@@ -4,6 +4,7 @@ use super::bbr::{Bbr, Bbr3};
 use super::control::{AckSample, CongestionControl, CongestionEvent, Ecn};
 use super::delay_based::{Illinois, Vegas, Veno};
 use super::ecn_based::{Dctcp, Prague};
+use super::external::External;
 use super::loss_based::{Abc, Cubic, Reno, SlowStartExit, Tahoe, Westwood, WestwoodPlus};
 use super::variant::Variant;
 use super::window::CwndUnit;
@@ -59,6 +60,8 @@ pub enum Controller {
     Dctcp(Dctcp),
     /// See [`Prague`].
     Prague(Prague),
+    /// See [`External`].
+    External(External),
 }
 
 impl Controller {
@@ -85,6 +88,14 @@ impl Controller {
             Variant::Bbr3 => Self::Bbr3(Bbr3::new(mss, initial_window, seed, sack)),
             Variant::Dctcp => Self::Dctcp(Dctcp::new(mss, initial_window)),
             Variant::Prague => Self::Prague(Prague::new(mss, initial_window)),
+            Variant::External => Self::External(External::new(mss, initial_window)),
+        }
+    }
+    /// The control, if it is set from outside.
+    pub(crate) fn external_mut(&mut self) -> Option<&mut External> {
+        match self {
+            Self::External(external) => Some(external),
+            _ => None,
         }
     }
 }
@@ -105,6 +116,7 @@ macro_rules! each {
             Controller::Bbr3($control) => $call,
             Controller::Dctcp($control) => $call,
             Controller::Prague($control) => $call,
+            Controller::External($control) => $call,
         }
     };
 }

@@ -10,6 +10,7 @@ mod control;
 mod controller;
 mod delay_based;
 mod ecn_based;
+mod external;
 mod loss_based;
 mod variant;
 mod window;
@@ -19,6 +20,7 @@ pub use control::{AckSample, CongestionControl, CongestionEvent, Ecn, LossSample
 pub use controller::{ControlParameters, Controller};
 pub use delay_based::{Illinois, Vegas, Veno};
 pub use ecn_based::{Dctcp, Prague};
+pub use external::{External, Interval, RttInterval, Setting};
 pub use loss_based::{Abc, Cubic, Reno, SlowStartExit, Tahoe, Westwood, WestwoodPlus};
 pub use variant::{ParseVariantError, Variant};
 pub use window::CwndUnit;

@@ -43,10 +43,14 @@ pub enum Variant {
     Dctcp,
     /// A reaction to marks like that of TCP Prague.
     Prague,
+    /// Window and pacing rate are set by [`crate::Endpoint::set_external`]. Not in scenarios, whose senders
+    /// have nobody to set them.
+    #[serde(skip)]
+    External,
 }
 
 impl Variant {
-    /// Every variant.
+    /// Every variant that a scenario can name.
     pub const ALL: [Self; 14] = [
         Self::Tahoe,
         Self::Reno,
@@ -81,6 +85,7 @@ impl Variant {
             Self::Bbr3 => "bbr3",
             Self::Dctcp => "dctcp",
             Self::Prague => "prague",
+            Self::External => "external",
         }
     }
     /// The name of the same algorithm in mainline Linux; `None` if it has none. Its `westwood` is Westwood+.
@@ -89,6 +94,7 @@ impl Variant {
             Self::Reno | Self::NewReno => Some("reno"),
             Self::WestwoodPlus => Some("westwood"),
             Self::Tahoe | Self::Westwood | Self::WestwoodZero | Self::Bbr3 | Self::Prague => None,
+            Self::External => None,
             _ => Some(self.name()),
         }
     }

@@ -6,7 +6,7 @@
 use super::established::Connection;
 use super::handshake::{Agreed, ECN_SETUP, SynTimer, ecn_agreed, syn_options, syn_window, window_of};
 use super::refusal::refusal;
-use crate::cc::{CongestionControl, Controller, Ecn};
+use crate::cc::{CongestionControl, Controller, Ecn, Interval, Setting, Variant};
 use crate::config::{EndpointConfig, Source};
 use crate::limits::{Limit, LimitTimes};
 use crate::options::EcnMode;
@@ -53,6 +53,8 @@ pub struct Endpoint {
     timeout_pending: bool,
     /// The congestion control requires ECN.
     requires_ecn: bool,
+    /// Window and pacing rate that were set before the connection opened.
+    setting: Option<Setting>,
     /// The time at which the first SYN was sent or received.
     opened_at: Option<Instant>,
     /// Time of the last call; [`Node::poll_timeout`] compares the pacing deadline with it.
@@ -92,6 +94,7 @@ impl Endpoint {
             completion_reported: false,
             timeout_pending: false,
             requires_ecn,
+            setting: None,
             opened_at: None,
             last_now: Instant::ZERO,
             spare: None,
@@ -144,6 +147,32 @@ impl Endpoint {
             state,
             established: self.state == State::Open && !matches!(state, "time-wait" | "closed"),
         }
+    }
+    /// Replaces the configured congestion control by [`Variant::External`], for a connection that is not open
+    /// yet.
+    pub fn control_externally(&mut self) {
+        debug_assert!(self.connection.is_none(), "the control of an open connection stays");
+        self.config.variant = Variant::External;
+        self.requires_ecn = false;
+    }
+    /// Sets window and pacing rate of [`Variant::External`], also for the start of a connection that is not
+    /// open yet. [`Node::poll_output`] follows.
+    pub fn set_external(&mut self, now: Instant, setting: Setting) {
+        self.setting = Some(setting);
+        self.last_now = now;
+        if let Some(connection) = &mut self.connection {
+            connection.sender.set_external(now, setting);
+        }
+    }
+    /// The measurements of [`Variant::External`] since the last call; none before the connection opens, and
+    /// with another control.
+    pub fn take_interval(&mut self) -> Option<Interval> {
+        self.connection.as_mut()?.sender.take_interval()
+    }
+    /// Whether every byte of a finite source was acknowledged, or the connection is over.
+    pub fn is_complete(&self) -> bool {
+        let complete = |connection: &Connection| connection.sender.is_complete();
+        self.state == State::Over || self.source.is_finite() && self.connection.as_ref().is_some_and(complete)
     }
     pub(super) fn connection(&self) -> Option<&Connection> {
         self.connection.as_ref()
@@ -219,6 +248,9 @@ impl Endpoint {
             config.initial_window = 1; // RFC 5681 §3.1; Linux tolerates one lost SYN
         }
         let connection = self.connection.insert(Connection::new(&config, self.source, agreed, tcp));
+        if let Some(setting) = self.setting {
+            connection.sender.set_external(Instant::ZERO, setting);
+        }
         if self.source == Source::Relay {
             connection.receiver.read_to(Instant::ZERO, 0);
         }

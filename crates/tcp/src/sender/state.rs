@@ -10,13 +10,13 @@ use super::recovery::{Recovery, Scoreboard, TailProbe};
 use super::timers::{LossTimer, PersistTimer};
 use super::window_usage::WindowUsage;
 use crate::application::Writer;
-use crate::cc::{CongestionControl, Controller};
+use crate::cc::{CongestionControl, Controller, Interval, Setting};
 use crate::config::{EndpointConfig, Source};
 use crate::ecn::EcnState;
 use crate::limits::{Limit, LimitTracker};
 use crate::options::{LossRecovery, Nagle, NewRenoTimer, PrrMode};
 use crate::timestamps::{since_echo, timestamp};
-use paceline_net::{Duration, Instant, SackBlocks, SeqNumber};
+use paceline_net::{Bytes, Duration, Instant, SackBlocks, SeqNumber};
 
 /// A segment to transmit.
 #[derive(Clone, Copy, Debug)]
@@ -299,6 +299,20 @@ impl Sender {
     pub(super) fn is_cwnd_limited(&self) -> bool {
         let (cwnd, ssthresh) = (self.control.cwnd().0, self.control.ssthresh().0);
         self.usage.is_limited() || (cwnd < ssthresh && cwnd < 2 * self.usage.most_outstanding())
+    }
+    /// Sets window and pacing rate of [`crate::Variant::External`]; without effect on other controls.
+    pub fn set_external(&mut self, now: Instant, setting: Setting) {
+        let before = self.control.pacing_rate();
+        let Some(external) = self.control.external_mut() else { return };
+        external.set(setting);
+        if let (Some(before), Some(after)) = (before, setting.rate) {
+            self.pacer.on_rate_change(now, before, after);
+        }
+    }
+    /// The measurements of [`crate::Variant::External`] since the last call.
+    pub fn take_interval(&mut self) -> Option<Interval> {
+        let lost = Bytes(self.rates.lost());
+        Some(self.control.external_mut()?.take(lost))
     }
     /// Whether a zero-window probe is due; the probe is then taken as sent.
     pub fn take_window_probe(&mut self) -> bool {

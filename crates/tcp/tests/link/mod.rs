@@ -186,6 +186,7 @@ impl World {
                     Output::Event(event) => match *event {
                         Event::TransferComplete(_) => self.completed.push(now),
                         Event::ConnectionTimedOut(_) => self.given_up.push((now, side)),
+                        Event::ServingCell(_) => panic!("an endpoint has no cell"),
                     },
                     Output::Drop(..) => panic!("an endpoint drops nothing"),
                 }

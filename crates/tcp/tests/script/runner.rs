@@ -105,6 +105,7 @@ impl Run<'_> {
                 Output::Event(event) => match *event {
                     Event::TransferComplete(_) => self.completed += 1,
                     Event::ConnectionTimedOut(_) => self.timed_out += 1,
+                    Event::ServingCell(_) => panic!("an endpoint has no cell"),
                 },
                 Output::Drop(..) => return Err(failure("no drop", "an endpoint dropped a packet")),
             }

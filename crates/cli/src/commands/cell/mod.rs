@@ -4,7 +4,7 @@ mod text;
 
 use crate::failure::{Failure, Outcome};
 use crate::results_folder::write_file;
-use crate::scenario_file::{self, ScenarioArgs};
+use crate::scenario_args::{self, ScenarioArgs};
 use crate::{output, report};
 use anyhow::Context;
 use paceline_sim::cell_facts::CellFacts;
@@ -34,7 +34,7 @@ enum Command {
 
 pub fn run(args: &Args) -> Outcome {
     let Command::Show { scenario, json, svg } = &args.command;
-    let (name, scenario) = scenario_file::load(scenario)?;
+    let (name, scenario) = scenario_args::load(scenario)?;
     if !scenario.has_cell() {
         let access = if scenario.link.is_some() { "[link]" } else { "[sidelink]" };
         return Err(Failure::input(format!(

@@ -1,6 +1,6 @@
 //! The facts of a cell as text.
 
-use crate::table::align;
+use paceline_report::table::align;
 use paceline_sim::cell_facts::{CellFacts, DirectionRate, SlotFacts, Span};
 
 /// All tables.

@@ -1,6 +1,7 @@
 //! Options of `paceline gateway` and its subcommands.
 
 use paceline_net::Duration;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -10,6 +11,9 @@ pub struct RunArgs {
     /// Check the configuration and its interfaces only, and print it with all defaults
     #[arg(long)]
     pub check: bool,
+    /// Control socket, in place of the configuration's
+    #[arg(long, value_name = "SOCKET")]
+    pub control: Option<PathBuf>,
     /// Print the counters to stdout as JSON at the end
     #[arg(long)]
     pub json: bool,
@@ -42,6 +46,27 @@ pub struct TableArgs {
 }
 
 #[derive(clap::Args)]
+pub struct ExperimentArgs {
+    #[command(flatten)]
+    pub which: Which,
+    /// Begin: accelerate this share of devices, such as 50%, and leave the others untouched
+    #[arg(long, value_name = "PERCENT", value_parser = share, requires = "duration")]
+    pub share: Option<f64>,
+    /// Begin: compare the transfers of this time, such as 24h
+    #[arg(long = "for", id = "duration", value_name = "TIME", value_parser = time, requires = "share")]
+    pub duration: Option<Duration>,
+    /// Begin: seed of the choice of devices [default: random]
+    #[arg(long, value_name = "N", requires = "share")]
+    pub seed: Option<u32>,
+    /// End the running experiment
+    #[arg(long, conflicts_with_all = ["share", "duration"])]
+    pub stop: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(clap::Args)]
 pub struct CaptureArgs {
     #[command(flatten)]
     pub which: Which,
@@ -59,8 +84,60 @@ pub struct CaptureArgs {
 }
 
 #[derive(clap::Args)]
+pub struct MtuArgs {
+    /// The address, which has to answer echo requests (ping)
+    pub address: IpAddr,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(clap::Args)]
 pub struct GuardArgs {
     pub server: u32,
     pub mobile: u32,
     pub exit: Option<u32>,
+}
+
+/// Parses a share such as `50%`.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    let share = number.map(|percent| percent / 100.0).filter(|share| (0.05..=0.95).contains(share));
+    share.ok_or_else(|| "allowed: 5% to 95%".to_owned())
+}
+
+/// Parses a time such as `24h`, `7d` or `30 min`.
+fn time(text: &str) -> Result<Duration, String> {
+    /// By definition.
+    const LONG: [(char, u64); 2] = [('h', 3600), ('d', 86_400)];
+    let long = LONG.iter().find_map(|(unit, seconds)| {
+        let number: u64 = text.strip_suffix(*unit)?.trim().parse().ok()?;
+        number.checked_mul(*seconds).filter(|seconds| *seconds <= 90 * 86_400)
+    });
+    let time = long.map(Duration::from_secs).or_else(|| text.parse().ok());
+    time.ok_or_else(|| "allowed: a time with its unit: s, min, h or d, of up to 90d".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_percentages() {
+        assert_eq!(share("50%"), Ok(0.5));
+        assert_eq!(share("12.5 %"), Ok(0.125));
+        for wrong in ["0.5", "50", "0%", "100%", "4%", "-50%", "half", "nan%", ""] {
+            assert_eq!(share(wrong), Err("allowed: 5% to 95%".into()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_may_be_hours_and_days() {
+        assert_eq!(time("24h"), Ok(Duration::from_secs(86_400)));
+        assert_eq!(time("7 d"), Ok(Duration::from_secs(7 * 86_400)));
+        assert_eq!(time("90 s"), Ok(Duration::from_secs(90)));
+        for wrong in ["24", "h", "-1h", "1000d", "99999999999999999999h", "1.5h"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
 }

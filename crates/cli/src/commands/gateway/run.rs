@@ -3,7 +3,9 @@
 use super::options::{GuardArgs, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use paceline_live::gateway::{ControlPlane, Gateway, GatewayConfig, Setup, Sides, Snapshot};
+use paceline_live::gateway::{ControlPlane, Counter, Gateway, GatewayConfig, Setup, Sides, Snapshot};
+use paceline_live::service::log::{self, Level};
+use paceline_live::service::notify::Manager;
 use paceline_live::stop::{OperatorSignal, OperatorSignals};
 use paceline_live::{gateway, probe};
 use paceline_net::Duration;
@@ -22,43 +24,61 @@ pub fn run(args: &RunArgs) -> Outcome {
     let file = args.config.display().to_string();
     let text =
         std::fs::read_to_string(&args.config).map_err(|error| Failure::input(format!("{file}: {error}")))?;
-    let config = GatewayConfig::parse(&file, &text).map_err(Failure::input)?;
-    for note in &config.notes {
-        output::message(&format!("paceline: {note}\n"));
+    let mut config = GatewayConfig::parse(&file, &text).map_err(Failure::input)?;
+    if let Some(control) = &args.control {
+        config.name_control(control.clone()).map_err(|problem| Failure::input(format!("--{problem}")))?;
     }
+    for note in &config.notes {
+        say(Level::Warning, "note", note);
+    }
+    let wrong = |error: anyhow::Error| Failure::input(format!("{file}: {error:#}"));
+    config.check_accounts().map_err(wrong)?;
     if args.check {
-        let wrong = |error: anyhow::Error| Failure::input(format!("{file}: {error:#}"));
         gateway::check_interfaces(&config).map_err(wrong)?;
-        output::print(&config.resolved())?;
+        let report = gateway::check_mtu(&config).map_err(wrong)?;
+        report.warnings.iter().for_each(|warning| say(Level::Warning, "note", &format!("{file}: {warning}")));
+        // The facts are comments of the printed configuration.
+        let facts: String = report.facts.iter().map(|fact| format!("# {fact}\n")).collect();
+        output::print(&format!("{}{facts}", config.resolved()))?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(problem) = probe::gateway() {
         return Err(Failure::Failed(anyhow::anyhow!("gateway: {problem}")));
     }
     let mut signals = OperatorSignals::register()?;
+    let mut manager = Manager::from_environment();
     if config.sides == Sides::Learned {
-        output::message(&format!(
-            "paceline: looking whether connections are opened from {} or from {}; the kernel forwards meanwhile\n",
+        let text = format!(
+            "looking whether connections are opened from {} or from {}; the kernel forwards meanwhile",
             config.mobile, config.server
-        ));
+        );
+        say(Level::Notice, "detecting", &text);
+        manager.ready(&text);
     }
-    let Some(config) = gateway::detect_sides(config, || !signals.wait().contains(&OperatorSignal::Stop))?
-    else {
+    let detecting = || {
+        manager.ping(|| true);
+        !signals.wait().contains(&OperatorSignal::Stop)
+    };
+    let Some(config) = gateway::detect_sides(config, detecting)? else {
         return Ok(ExitCode::SUCCESS);
     };
     let mut guardian = Command::new("/proc/self/exe");
     guardian.args(["gateway", "guard"]);
-    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), env!("PACELINE_COMMIT"));
+    let version = paceline_study::VERSION.to_owned();
     let file = Some(std::path::absolute(&args.config).unwrap_or_else(|_| args.config.clone()));
     let setup = Setup { guardian: Some(guardian), control: true, file, version };
     let gateway = Gateway::start(config, setup)?;
     let config = gateway.control_plane().config();
     if let Some(problem) = gateway.problem() {
-        output::message(&format!("paceline: {problem}\n"));
+        say(Level::Warning, "problem", problem);
     }
-    output::message(&format!("paceline: accelerating from {} to {}\n", config.server, config.mobile));
-    let stopped = operate(&gateway, &mut signals);
+    let status = format!("accelerating from {} to {}", config.server, config.mobile);
+    let interfaces = [("PACELINE_SERVER", config.server.as_str()), ("PACELINE_MOBILE", &config.mobile)];
+    log::message(Level::Notice, &status, &[&[("PACELINE_EVENT", "started")][..], &interfaces].concat());
+    manager.ready(&status);
+    let stopped = operate(&gateway, &mut signals, &mut manager, &status);
     let end = gateway.join()?;
+    say_end(&end);
     if args.json {
         output::print(&json(&end))?;
     }
@@ -66,7 +86,7 @@ pub fn run(args: &RunArgs) -> Outcome {
 }
 
 /// Handles signals and requests until all workers have ended. False if they ended by themselves.
-fn operate(gateway: &Gateway, signals: &mut OperatorSignals) -> bool {
+fn operate(gateway: &Gateway, signals: &mut OperatorSignals, manager: &mut Manager, status: &str) -> bool {
     let control_plane = gateway.control_plane();
     let (mut stopping, mut failed, mut polls, mut problem) = (false, false, 0u64, None);
     while !gateway.has_finished() {
@@ -75,23 +95,41 @@ fn operate(gateway: &Gateway, signals: &mut OperatorSignals) -> bool {
             check_interfaces(control_plane, &mut problem);
         }
         check_filter(control_plane);
+        manager.ping(|| control_plane.workers_turn());
+        if let Some((harmful, text)) = control_plane.check_experiment() {
+            let (level, event) = match harmful {
+                true => (Level::Error, "acceleration-stopped"),
+                false => (Level::Notice, "experiment-complete"),
+            };
+            say(level, event, &text);
+            check_interfaces(control_plane, &mut problem);
+        }
         let mut stop = control_plane.take_requested_stop();
         for signal in signals.wait() {
             match signal {
                 OperatorSignal::Stop if stopping || stop.is_some() => {
-                    output::message("paceline: ending now; exposed connections are reset\n");
+                    say(Level::Warning, "aborting", "ending now; exposed connections are reset");
                     control_plane.abort();
                 }
                 OperatorSignal::Stop => stop = Some(control_plane.config().drain),
-                OperatorSignal::Reload => output::message(&match control_plane.reload() {
-                    Ok(()) => "paceline: the configuration was read again\n".to_owned(),
-                    Err(problem) => format!("paceline: the configuration stays as it was: {problem}\n"),
-                }),
+                OperatorSignal::Reload => {
+                    manager.reloading();
+                    match control_plane.reload() {
+                        Ok(()) => say(Level::Notice, "reloaded", "the configuration was read again"),
+                        Err(problem) => {
+                            let text = format!("the configuration stays as it was: {problem}");
+                            say(Level::Error, "reload-refused", &text);
+                        }
+                    }
+                    manager.ready(status);
+                }
             }
         }
         if let Some(limit) = stop {
             if !stopping {
-                output::message(&format!("paceline: stopping; up to {limit} to deliver acknowledged data\n"));
+                let text = format!("stopping; up to {limit} to deliver acknowledged data");
+                say(Level::Notice, "stopping", &text);
+                manager.stopping(limit);
             }
             stopping = true;
             control_plane.drain(limit); // of several limits the shortest applies
@@ -112,20 +150,34 @@ fn check_interfaces(control_plane: &ControlPlane, problem: &mut Option<String>) 
         return;
     }
     let aside = if control_plane.is_aside() { "; the kernel forwards meanwhile" } else { "" };
-    output::message(&match &found {
-        Some(problem) => format!("paceline: {problem}{aside}\n"),
-        None => "paceline: the problem is gone; accelerating again\n".to_owned(),
-    });
+    match &found {
+        Some(problem) => say(Level::Warning, "aside", &format!("{problem}{aside}")),
+        None => say(Level::Notice, "resumed", "the problem is gone; accelerating again"),
+    }
     *problem = found;
 }
 
 /// Checks whether the ACK filter does harm. Errors are ignored: the check is repeated every second.
 fn check_filter(control_plane: &ControlPlane) {
     if let Ok(Some(finding)) = control_plane.compare_filter() {
-        output::message(&format!(
-            "paceline: the ACK filter is stopped until the configuration is read again: {finding}\n"
-        ));
+        let text = format!("the ACK filter is stopped until the configuration is read again: {finding}");
+        say(Level::Warning, "filter-stopped", &text);
     }
+}
+
+/// A message about an event, by whose name the journal is searched.
+fn say(level: Level, event: &str, text: &str) {
+    log::message(level, text, &[("PACELINE_EVENT", event)]);
+}
+
+/// Reports how many connections go on and how many were reset.
+fn say_end(end: &Snapshot) {
+    let [detached, reset] = [Counter::FlowsDetachedAtEnd, Counter::FlowsResetAtEnd]
+        .map(|counter| end.counters.get(counter).to_string());
+    let text = format!("ended: {detached} connections go on without acceleration and {reset} were reset");
+    let fields = [("PACELINE_EVENT", "ended"), ("PACELINE_DETACHED", &detached), ("PACELINE_RESET", &reset)];
+    let level = if reset == "0" { Level::Notice } else { Level::Warning };
+    log::message(level, &text, &fields);
 }
 
 fn json(snapshot: &Snapshot) -> String {
@@ -138,10 +190,17 @@ pub fn guard(args: &GuardArgs) -> Outcome {
     let (lifeline, journal) = (own(&io::stdin())?, own(&io::stdout())?);
     let rescue = gateway::guard(lifeline, journal, (args.server, args.mobile, args.exit))?;
     if rescue.exposed > 0 {
-        output::message(&format!(
-            "paceline: the gateway left {} exposed connections: {} go on and {} were reset\n",
-            rescue.exposed, rescue.whole, rescue.reset
-        ));
+        let [exposed, whole, reset] =
+            [rescue.exposed, rescue.whole, rescue.reset].map(|number| number.to_string());
+        let text =
+            format!("the gateway left {exposed} exposed connections: {whole} go on and {reset} were reset");
+        let fields = [
+            ("PACELINE_EVENT", "rescued"),
+            ("PACELINE_EXPOSED", &exposed),
+            ("PACELINE_WHOLE", &whole),
+            ("PACELINE_RESET", &reset),
+        ];
+        log::message(Level::Warning, &text, &fields);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,10 +6,10 @@ mod findings;
 use crate::capture_file;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::table::align;
 use connection::{Connection, Segment};
 use etherparse::{TcpOptionElement, TransportSlice};
 use findings::{Finding, Findings};
+use paceline_report::table::align;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -131,6 +131,6 @@ impl Analysis {
                 "pattern": finding.map(|finding| finding.json()),
             })
         });
-        output::json(&json!({"paceline": output::origin(), "flows": rows.collect::<Value>()}))
+        output::json(&json!({"paceline": paceline_study::origin(), "flows": rows.collect::<Value>()}))
     }
 }

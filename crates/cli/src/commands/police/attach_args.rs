@@ -1,4 +1,4 @@
-//! The description of a policer: options of `attach`, and keys of a file.
+//! The description of a policer: options of `attach` and `estimate`, and keys of a file.
 
 use crate::failure::{Failure, Outcome};
 use ipnet::IpNet;
@@ -21,14 +21,10 @@ pub enum ModeName {
     Published,
 }
 
+/// Which ACKs a policer drops.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("limit").required(true))]
-pub struct AttachArgs {
-    /// Network device
-    pub device: String,
-    /// The direction in which ACKs are dropped: as they arrive, or as they leave
-    #[arg(long)]
-    pub direction: Direction,
+pub struct PolicyArgs {
     /// Rate of ACKs that pass, such as 100kbit, 2mbit or 20kB/s; above it they are dropped
     #[arg(long, value_name = "RATE", group = "limit", value_parser = rate)]
     pub cir: Option<u64>,
@@ -60,6 +56,17 @@ pub struct AttachArgs {
     /// Look into GTP-U tunnels (UDP port 2152)
     #[arg(long)]
     pub gtp: bool,
+}
+
+#[derive(clap::Args)]
+pub struct AttachArgs {
+    /// Network device
+    pub device: String,
+    /// The direction in which ACKs are dropped: as they arrive, or as they leave
+    #[arg(long)]
+    pub direction: Direction,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
     /// Keep the programs in the kernel when the command ends, until `detach`
     #[arg(long)]
     pub pin: bool,
@@ -68,6 +75,13 @@ pub struct AttachArgs {
 impl AttachArgs {
     /// The policer that the options describe.
     pub fn config(&self) -> Outcome<PoliceConfig> {
+        self.policy.config(self.direction, false)
+    }
+}
+
+impl PolicyArgs {
+    /// The policer in a direction; with `dry_run` it decides and counts only.
+    pub fn config(&self, direction: Direction, dry_run: bool) -> Outcome<PoliceConfig> {
         let limit = match (self.cir, self.drop_share, self.acks_per_rtt) {
             (Some(rate), _, _) => Limit::rate(rate, self.cbs),
             (_, Some(share), _) => Limit::share(share),
@@ -81,12 +95,13 @@ impl AttachArgs {
         let config = PoliceConfig {
             policy: Policy { mode, limit, max_segments: self.max_segments },
             per_flow: self.per_flow || !(self.aggregate || self.cir.is_some()),
-            direction: match self.direction {
+            direction: match direction {
                 Direction::Ingress => Hook::Ingress,
                 Direction::Egress => Hook::Egress,
             },
             gtp: self.gtp,
             exempt: self.exempt.clone(),
+            dry_run,
         };
         config.check().map_err(Failure::input)?;
         Ok(config)

@@ -1,7 +1,7 @@
 //! The configuration file of `paceline police apply`: a table `[[policer]]` for each policer, with the keys
 //! that docs/police.md describes. The values are those of the options of `attach`.
 
-use super::attach_args::{AttachArgs, Direction, ModeName, rate};
+use super::attach_args::{AttachArgs, Direction, ModeName, PolicyArgs, rate};
 use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
 use ipnet::IpNet;
@@ -78,11 +78,9 @@ impl Policer {
             text.parse::<IpNet>()
                 .map_err(|_| format!("exempt = {text}: allowed: networks such as 10.0.0.0/8"))
         };
-        Ok(AttachArgs {
+        let policy = PolicyArgs {
             exempt: self.exempt.iter().map(network).collect::<Result<_, _>>()?,
             cir: self.cir.map(|text| rate(&text).map_err(|error| format!("cir = {error}"))).transpose()?,
-            device: self.device,
-            direction: self.direction,
             cbs: self.cbs,
             drop_share: self.drop_share,
             acks_per_rtt: self.acks_per_rtt,
@@ -91,8 +89,8 @@ impl Policer {
             per_flow: self.per_flow == Some(true),
             aggregate: self.per_flow == Some(false),
             gtp: self.gtp,
-            pin: false,
-        })
+        };
+        Ok(AttachArgs { device: self.device, direction: self.direction, policy, pin: false })
     }
 }
 
@@ -111,7 +109,7 @@ mod tests {
         let with = |keys: &str| format!("[[policer]]\ndevice = \"eth1\"\ndirection = \"ingress\"\n{keys}\n");
         let args =
             read(&with("cir = \"1mbit\"\ncbs = 6000\nexempt = [\"10.0.0.0/8\"]\nmode = \"published\""));
-        let args = args.unwrap();
+        let args = args.unwrap().policy;
         assert_eq!(
             (args.cir, args.cbs, args.exempt.len(), args.aggregate),
             (Some(125_000), Some(6000), 1, false)

@@ -1,24 +1,25 @@
 //! `paceline police`: the ACK policer in the kernel, at an interface in front of a router (docs/police.md).
 
 mod attach_args;
+mod estimate;
 mod file;
+mod host;
+mod text;
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use anyhow::Context;
 use attach_args::AttachArgs;
-use paceline_live::police::{self, FlowReport, Limit, Mode, Police, PoliceConfig, Reason, Report};
+use host::{require, wait_while};
+use paceline_live::police::{self, Police, PoliceConfig};
 use paceline_live::stop::StopSignals;
-use paceline_live::tcx::Hook;
-use serde_json::{Value, json};
-use std::fmt::Write;
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use text::{as_json, as_text};
 
 /// Connections that `show` lists without `--all`. Chosen: a screen.
 const SHOWN_FLOWS: usize = 20;
-/// One, as a share of ACKs.
-const ONE: f64 = 65_536.0;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -36,6 +37,8 @@ enum Action {
     Detach(DeviceArgs),
     /// Show what a policer has seen, dropped and kept
     Show(ShowArgs),
+    /// Count what a policer would drop, at an interface or in a capture, and drop nothing
+    Estimate(estimate::EstimateArgs),
 }
 
 #[derive(clap::Args)]
@@ -74,6 +77,7 @@ pub fn run(args: &Args) -> Outcome {
         Action::Apply(args) => apply(args),
         Action::Detach(args) => detach(args),
         Action::Show(args) => show(args),
+        Action::Estimate(args) => estimate::run(args),
     }
 }
 
@@ -113,17 +117,6 @@ fn apply(args: &ApplyArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Waits for a signal to stop, or until a condition, read every half second, no longer holds.
-fn wait_while(stop: &StopSignals, holds: impl Fn() -> bool) {
-    while !stop.stopped() && holds() {
-        for _ in 0..25 {
-            if !stop.stopped() {
-                stop.wait();
-            }
-        }
-    }
-}
-
 fn detach(args: &DeviceArgs) -> Outcome {
     for found in find(&args.device)? {
         found.detach(&args.device)?;
@@ -139,13 +132,6 @@ fn find(device: &str) -> Outcome<Vec<police::Found>> {
         return Err(Failure::Failed(anyhow::anyhow!("{device}: no policer is attached")));
     }
     Ok(found)
-}
-
-fn require() -> Outcome<()> {
-    match paceline_live::probe::police() {
-        Some(problem) => Err(Failure::Failed(anyhow::anyhow!("police {problem}"))),
-        None => Ok(()),
-    }
 }
 
 fn show(args: &ShowArgs) -> Outcome {
@@ -173,93 +159,4 @@ fn show(args: &ShowArgs) -> Outcome {
             stop.wait();
         }
     }
-}
-
-fn limit_text(report: &Report) -> String {
-    let scope = if report.per_flow { "of each connection" } else { "of all connections" };
-    match report.policy.limit {
-        Limit::Rate { bytes_per_s, burst } => {
-            format!("{} {scope}, burst {burst} bytes", crate::quantity::bits(8.0 * bytes_per_s as f64))
-        }
-        Limit::Share(share) => format!("drops {:.1}% {scope}", 100.0 * f64::from(share) / ONE),
-        Limit::PerRtt(count) => format!("{count} ACKs per round trip {scope}"),
-    }
-}
-
-fn mode_name(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Safe => "safe",
-        Mode::Published => "published",
-    }
-}
-
-fn direction_name(hook: Hook) -> &'static str {
-    match hook {
-        Hook::Ingress => "ingress",
-        Hook::Egress => "egress",
-    }
-}
-
-fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
-}
-
-fn as_text(report: &Report, shown: usize) -> String {
-    let (dropped, acks) = (report.dropped(), report.acks);
-    let mut text = format!(
-        "{}, mode {}: {}\n{} packets, {} of them pure ACKs; {} dropped ({:.1}%); {} data packets\n",
-        direction_name(report.direction),
-        mode_name(report.policy.mode),
-        limit_text(report),
-        report.packets,
-        acks,
-        dropped,
-        percent(dropped, acks),
-        report.data_packets
-    );
-    for (reason, count) in report.decisions.iter().filter(|(reason, _)| *reason != Reason::Dropped) {
-        let _ = writeln!(text, "  kept {:<17} {count:>12}  {:>5.1}%", reason.name(), percent(*count, acks));
-    }
-    for flow in report.flows.iter().take(shown) {
-        let _ = writeln!(
-            text,
-            "  {} > {}: {} ACKs, {} dropped ({:.1}%)",
-            flow.receiver,
-            flow.sender,
-            flow.seen(),
-            flow.dropped(),
-            percent(flow.dropped(), flow.seen())
-        );
-    }
-    if report.flows.len() > shown {
-        let _ = writeln!(text, "  and {} more connections (--all)", report.flows.len() - shown);
-    }
-    text
-}
-
-fn kept(decisions: &[(Reason, u64)]) -> Value {
-    let kept = decisions.iter().filter(|(reason, _)| *reason != Reason::Dropped);
-    kept.map(|(reason, count)| (reason.name().to_owned(), json!(count))).collect()
-}
-
-fn as_json(report: &Report, shown: usize) -> Value {
-    let flow = |flow: &FlowReport| {
-        json!({
-            "receiver": flow.receiver.to_string(), "sender": flow.sender.to_string(), "vlan": flow.vlan,
-            "rtt_ms": flow.rtt_ns as f64 / 1e6, "acks": flow.seen(), "dropped": flow.dropped(),
-            "kept": kept(&flow.acks),
-        })
-    };
-    json!({
-        "direction": direction_name(report.direction),
-        "mode": mode_name(report.policy.mode),
-        "limit": limit_text(report),
-        "packets": report.packets,
-        "data_packets": report.data_packets,
-        "acks": report.acks,
-        "dropped": report.dropped(),
-        "kept": kept(&report.decisions),
-        "connections": report.flows.len(),
-        "flows": report.flows.iter().take(shown).map(flow).collect::<Value>(),
-    })
 }

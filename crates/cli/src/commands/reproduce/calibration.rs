@@ -5,8 +5,7 @@ use super::outcome::finish;
 use crate::failure::Outcome;
 use crate::results_folder;
 use anyhow::Context;
-use paceline_sim::reproduce::calibration::{largest_difference, rows};
-use serde_json::json;
+use paceline_study::reproduce::calibration::{self, QUICK_STATIONS, STATIONS};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,18 +29,12 @@ pub fn run(options: &Options) -> Outcome {
     if let Some(out) = &options.out {
         results_folder::check_unused(out)?;
     }
-    let stations = options.stations.unwrap_or(if options.quick { 10_000 } else { 100_000 });
-    let rows = rows(stations as usize, options.seed);
+    let stations = options.stations.unwrap_or(if options.quick { QUICK_STATIONS } else { STATIONS });
     if let Some(out) = &options.out {
         std::fs::create_dir_all(out)
             .with_context(|| format!("--out {}: cannot be written", out.display()))?;
     }
-    let conditions = format!(
-        "{stations} stations dropped in each deployment, seed {}; largest difference {:.2} dB",
-        options.seed,
-        largest_difference(&rows)
-    );
-    let about = json!({"stations": stations, "seed": options.seed});
-    finish("calibration", &conditions, about, &rows, options.out.as_deref())?;
+    let reproduced = calibration::run(stations, options.seed);
+    finish(&reproduced, options.out.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }

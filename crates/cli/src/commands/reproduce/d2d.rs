@@ -2,77 +2,25 @@
 //! each in its own folder, and runs that record a sender around one change of path.
 
 use super::options::Options;
-use super::outcome::{conditions, finish};
-use crate::failure::{Failure, Outcome};
+use super::outcome::finish;
+use crate::failure::Outcome;
 use crate::report::path_switch;
 use crate::results_folder::write_file;
-use crate::scenario_file;
-use crate::sweep::{self, Grid};
 use anyhow::Context;
-use paceline_sim::reproduce::d2d::{
-    Experiment, Part, SwitchTrace, TCPS, parts, switch_settings, timeline, timeline_settings, trace,
-};
-use paceline_sim::{RunResult, Scenario};
-use serde_json::json;
+use paceline_sim::reproduce::d2d::{SwitchTrace, TCPS};
+use paceline_study::reproduce::d2d;
 use std::fmt::Write;
 use std::process::ExitCode;
 
-/// Settings of `--quick`. Chosen for a first look within a minute; the results list them under `set`.
-const QUICK: [&str; 1] = ["run.duration=60 s"];
-
 pub fn run(options: &Options) -> Outcome {
-    let seeds = options.seeds();
-    let mut runs = Vec::new();
-    for part in parts() {
-        let own = sweep_part(&part, seeds, options)?;
-        runs.push((part.name, own));
-    }
-    let traces = TCPS
-        .iter()
-        .map(|tcp| {
-            let scenario = scenario(switch_settings(tcp), options)?;
-            Ok((0..seeds).map(|seed| trace(&scenario, scenario.run.seed + seed)).collect())
-        })
-        .collect::<Outcome<Vec<Vec<SwitchTrace>>>>()?;
-    let one_packet = scenario(timeline_settings(), options)?;
-    let messages = timeline(&one_packet, one_packet.run.seed);
-    let experiment = Experiment {
-        parts: runs.iter().map(|(name, runs)| (name.clone(), runs.as_slice())).collect(),
-        traces: &traces,
-        timeline: &messages,
-    };
-    let rows = experiment.rows();
+    let d2d::Outcome { reproduced, traces, messages } = d2d::run(&options.plan(), &mut options.folders())?;
     let mut files = vec![(String::from("switches.csv"), csv(&traces))];
     files.extend(path_switch::pictures(&traces, &messages));
     for (name, text) in files {
         write_file(&options.out.join(&name), &text).with_context(|| format!("cannot write {name}"))?;
     }
-    let about = json!({
-        "scenario": "d2d-static, d2d-dynamic",
-        "seeds": seeds,
-        "set": options.set,
-        "parts": runs.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
-    });
-    finish("d2d", &conditions(seeds, &options.set), about, &rows, Some(&options.out))?;
+    finish(&reproduced, Some(&options.out))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn sweep_part(part: &Part, seeds: u64, options: &Options) -> Outcome<Vec<Vec<RunResult>>> {
-    let (name, text) = scenario_file::built_in(part.scenario);
-    let quick: &[&str] = if options.quick && part.over.is_empty() { &QUICK } else { &[] };
-    let quick = quick.iter().map(|set| (*set).to_owned());
-    let set: Vec<String> = part.set.iter().cloned().chain(quick).chain(options.set.clone()).collect();
-    let over: Vec<String> =
-        part.over.iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect();
-    let grid = Grid::new(name.clone(), &name, text, &set, sweep::axes(&over)?)?;
-    Ok(sweep::run(&grid, seeds, options.jobs, &options.out.join(&part.name))?.runs)
-}
-
-/// The static scenario with these settings and the user's.
-fn scenario(settings: Vec<String>, options: &Options) -> Outcome<Scenario> {
-    let (name, text) = scenario_file::built_in("d2d-static");
-    let set: Vec<String> = settings.into_iter().chain(options.set.clone()).collect();
-    scenario_file::parse(&name, text, &set).map_err(|error| Failure::Input(error.into()))
 }
 
 /// `switches.csv`: a line for every traced change of path.

@@ -1,12 +1,11 @@
 //! Options of the experiments that simulate scenarios.
 
-use std::path::PathBuf;
-
-/// Runs of each point. Chosen: the intervals of ten runs are narrow enough to tell the published schemes
-/// apart.
-const SEEDS: u64 = 10;
-/// Runs of each point with `--quick`. Chosen: the smallest number that gives an interval.
-const QUICK_SEEDS: u64 = 2;
+use crate::failure::{Failure, Outcome};
+use crate::sweep;
+use paceline_sim::{RunResult, Scenario, simulate};
+use paceline_study::Grid;
+use paceline_study::reproduce::{self, Runner};
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -28,8 +27,32 @@ pub struct Options {
 }
 
 impl Options {
-    /// Runs of each point.
-    pub fn seeds(&self) -> u64 {
-        self.seeds.unwrap_or(if self.quick { QUICK_SEEDS } else { SEEDS })
+    /// The options of the plan.
+    pub fn plan(&self) -> reproduce::Options {
+        reproduce::Options { quick: self.quick, seeds: self.seeds, set: self.set.clone() }
+    }
+    /// Sweeps into the folder for the results.
+    pub fn folders(&self) -> Folders<'_> {
+        Folders { out: &self.out, jobs: self.jobs }
+    }
+}
+
+/// Simulates the parts of an experiment, each in a folder of its own, where an interrupted one continues.
+pub struct Folders<'a> {
+    out: &'a Path,
+    jobs: Option<u16>,
+}
+
+impl Runner for Folders<'_> {
+    type Error = Failure;
+    fn sweep(&mut self, part: &str, grid: &Grid, seeds: u64) -> Outcome<Vec<Vec<RunResult>>> {
+        let out = if part.is_empty() { self.out.to_owned() } else { self.out.join(part) };
+        Ok(sweep::run(grid, seeds, self.jobs, &out)?.runs)
+    }
+    fn simulate(&mut self, scenario: &Scenario, seed: u64) -> Outcome<RunResult> {
+        Ok(simulate(scenario, seed, None, &mut |_| {}))
+    }
+    fn check(&mut self) -> Outcome<()> {
+        Ok(()) // a signal ends the program
     }
 }

@@ -1,13 +1,13 @@
 //! Pictures of packets in a TDD cell: their arrivals over the slots, and round-trip times folded over the
 //! pattern.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::report::{Panel, packets};
-use crate::scenario_file;
 use paceline_net::{Instant, Packet};
 use paceline_sim::cell_facts::CellFacts;
 use paceline_sim::reproduce::tdd_pacing::Part;
 use paceline_sim::{Capture, Scenario, simulate};
+use paceline_study::scenario_file;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -47,8 +47,7 @@ pub fn pictures(part: &Part, buffer: &str, delay: &str, set: &[String]) -> Outco
             .chain(SHORT.map(str::to_owned))
             .chain(own)
             .collect();
-        let scenario =
-            scenario_file::parse(&name, text, &all).map_err(|error| Failure::Input(error.into()))?;
+        let scenario = scenario_file::parse(&name, text, &all)?;
         let cell = facts.get_or_insert_with(|| CellFacts::of(&scenario.cell_plan(), &scenario.cell));
         let period = cell.period_ms;
         let first = (FROM_MS / period).ceil() * period;

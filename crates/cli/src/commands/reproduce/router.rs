@@ -2,32 +2,45 @@
 //! part has a folder of its own.
 
 use super::options::Options;
-use super::outcome::{conditions, finish};
+use super::outcome::finish;
 use crate::failure::Outcome;
 use crate::output;
-use crate::sweep::{self, Grid};
-use paceline_sim::reproduce::router::{Experiment, parts};
-use serde_json::json;
+use crate::report::rates_over_time;
+use crate::results_folder::write_file;
+use anyhow::Context;
+use paceline_sim::reproduce::router::{DROPS, Part, parts};
+use paceline_sim::simulate;
+use paceline_study::reproduce::router;
+use paceline_study::scenario_file;
 use std::process::ExitCode;
 
-/// Length of the runs of `--quick`, except for those of the first 3 s.
-const QUICK: &str = "run.duration=4 s";
-
 pub fn run(options: &Options) -> Outcome {
-    let seeds = options.seeds();
-    let mut runs = Vec::new();
-    for part in parts() {
-        let quick = (options.quick && !part.name.starts_with("start")).then(|| QUICK.to_owned());
-        let set: Vec<String> = quick.into_iter().chain(options.set.clone()).collect();
-        let grid = Grid::new(part.name.clone(), "router.toml", &part.scenario, &set, Vec::new())?;
-        let mut own =
-            sweep::run(&grid, seeds, options.jobs, &options.out.join("runs").join(&part.name))?.runs;
-        runs.push((part.name, own.remove(0)));
-    }
-    let experiment =
-        Experiment { parts: runs.iter().map(|(name, runs)| (name.clone(), runs.as_slice())).collect() };
-    let about = json!({ "scenario": "router", "seeds": seeds, "set": options.set });
-    finish("router", &conditions(seeds, &options.set), about, &experiment.rows(), Some(&options.out))?;
+    let reproduced = router::run(&options.plan(), &mut options.folders())?;
+    let picture = rate_over_time(options)?;
+    write_file(&options.out.join("rates.svg"), &picture).context("cannot write rates.svg")?;
+    finish(&reproduced, Some(&options.out))?;
     output::print("Where privileged, `make police-router` measures the same rows with the kernel's TCP.\n")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The rate of one session at 90 Mb/s over its first 3 s, with a line for each share of dropped ACKs: row 5a.
+fn rate_over_time(options: &Options) -> Outcome<String> {
+    let all = parts();
+    let mut lines = Vec::new();
+    for drop in DROPS {
+        let wanted = format!("start-90-{drop}");
+        let part: Option<&Part> = all.iter().find(|part| part.name == wanted);
+        let Some(part) = part else { continue };
+        let set: Vec<String> =
+            [String::from("run.sample=100 ms")].into_iter().chain(options.set.clone()).collect();
+        let scenario = scenario_file::parse("router.toml", &part.scenario, &set)?;
+        let run = simulate(&scenario, scenario.run.seed, None, &mut |_| {});
+        let bytes = |pair: &[paceline_sim::results::Sample]| {
+            let [from, to] = [0, 1].map(|index: usize| pair[index].at.as_secs_f64());
+            (to, 8e-6 * (pair[1].downloaded - pair[0].downloaded) as f64 / (to - from))
+        };
+        let points = run.samples.windows(2).map(bytes).collect();
+        lines.push((format!("{drop}% dropped"), points));
+    }
+    Ok(rates_over_time("Rate at 90 Mb/s over time, by share of dropped ACKs", &lines))
 }

@@ -9,13 +9,14 @@ use crate::import::{Imported, Options, import};
 use crate::output;
 use crate::report;
 use crate::results_folder::write_file;
-use crate::scenario_file::{self, ScenarioArgs};
-use crate::table::align;
+use crate::scenario_args::{self, ScenarioArgs};
 use anyhow::Context;
 use clap::Subcommand;
 use paceline_net::{Instant, Packet, Rate};
+use paceline_report::table::align;
 use paceline_sim::link::{OPPORTUNITY_BYTES, Trace, TraceError};
 use paceline_sim::{Capture, simulate};
+use paceline_study::scenario_file::read_trace;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -122,7 +123,7 @@ pub fn run(args: &Args) -> Outcome {
 
 /// Reads a trace by its name: a file's, or a generated one's.
 fn read(name: &str) -> Outcome<Trace> {
-    let file = scenario_file::read_trace(Path::new(""), name);
+    let file = read_trace(Path::new(""), name);
     let trace = file.and_then(|file| Trace::read(&file).map_err(|error| error.to_string()));
     trace.map_err(|error| Failure::input(format!("{name}: {error}")))
 }
@@ -269,7 +270,7 @@ fn write(trace: Result<Trace, TraceError>, out: Option<&Path>, form: Form) -> Ou
 }
 
 fn export(args: &ScenarioArgs, station: Option<usize>, uplink: bool, out: Option<&Path>) -> Outcome {
-    let (_, scenario) = scenario_file::load(args)?;
+    let (_, scenario) = scenario_args::load(args)?;
     let count = scenario.station_count() as usize;
     if let Some(station) = station.filter(|station| *station >= count) {
         return Err(Failure::input(format!("--station {station}: allowed: 0 to {}", count - 1)));

@@ -2,12 +2,12 @@
 //! traces on which the accelerator loses.
 
 use crate::failure::{Failure, Outcome};
-use crate::scenario_file::read_trace;
-use crate::table::align;
 use crate::{output, progress};
 use paceline_net::Duration;
+use paceline_report::table::align;
 use paceline_sim::link::{Trace, generated_kinds};
 use paceline_sim::{Scenario, scenario, simulate};
+use paceline_study::scenario_file::read_trace;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;

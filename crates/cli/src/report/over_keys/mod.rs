@@ -3,8 +3,8 @@
 
 pub mod key;
 
-use super::picture::{Chart, HeatMap, Kind, Mark, Series, Style};
 use key::{Key, short};
+use paceline_report::picture::{Chart, HeatMap, Kind, Mark, Series, Style};
 
 /// Values that each of two quantities must have for a map. Chosen: families of up to three lines are easier
 /// to read.

@@ -1,8 +1,9 @@
 //! A client of the control socket, as the command line program uses it.
 
-use super::protocol::{Request, Response, StopReport};
+use super::protocol::{ExperimentRequest, Request, Response, StopReport};
 use super::status::{DeviceStatus, FlowStatus, Status};
 use crate::gateway::config::CONTROL_FOLDER;
+use crate::gateway::experiment::ExperimentStatus;
 use anyhow::{Context, anyhow, bail};
 use paceline_net::Duration;
 use std::fs;
@@ -94,6 +95,14 @@ impl Client {
         self.send(&Request::Devices)?;
         match self.receive()? {
             Response::Devices(devices) => Ok(devices),
+            other => unexpected(&other),
+        }
+    }
+    /// Sends a request about the experiment; its state, if there was one.
+    pub fn experiment(&mut self, request: ExperimentRequest) -> anyhow::Result<Option<ExperimentStatus>> {
+        self.send(&Request::Experiment(request))?;
+        match self.receive()? {
+            Response::Experiment(status) => Ok(status.map(|status| *status)),
             other => unexpected(&other),
         }
     }

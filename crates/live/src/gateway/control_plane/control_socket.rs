@@ -6,7 +6,9 @@ use super::operations::{ControlPlane, TOP_DEVICES};
 use super::protocol::{Request, Response};
 use crate::clock;
 use crate::gateway::config::CONTROL_FOLDER;
+use crate::service::privileges;
 use anyhow::{Context, bail};
+use nix::unistd::{Group, User};
 use paceline_net::{Duration, FlowKey};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -38,13 +40,21 @@ pub struct ControlSocket {
 
 impl ControlSocket {
     /// Listens at `path`, or else at `default`, which is in the default folder.
-    pub fn open(path: Option<&Path>, default: &Path) -> anyhow::Result<(Self, UnixListener)> {
+    /// The socket belongs to the user of the gateway after the set-up, and to the group whose members may use
+    /// it.
+    pub fn open(
+        path: Option<&Path>,
+        default: &Path,
+        (user, group): (Option<&User>, Option<&Group>),
+    ) -> anyhow::Result<(Self, UnixListener)> {
         let path = match path {
             Some(path) if is_alive(path) => bail!("control = {:?}: a gateway listens there", path.display()),
             Some(path) => path.to_owned(),
             None => {
                 fs::create_dir_all(CONTROL_FOLDER)
                     .with_context(|| format!("cannot make {CONTROL_FOLDER}"))?;
+                // Another user has to remove the socket at the end.
+                privileges::give(Path::new(CONTROL_FOLDER), user, None)?;
                 // In another network namespace, interfaces may have the same names.
                 let name = default.file_stem().unwrap_or_default().to_string_lossy();
                 let other = || default.with_file_name(format!("{name}-{}.sock", std::process::id()));
@@ -58,7 +68,9 @@ impl ControlSocket {
             Err(_) => {} // bind(2) reports any other problem
         }
         let listener = UnixListener::bind(&path).with_context(context)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).with_context(context)?;
+        privileges::give(&path, user, group)?;
+        let mode = if group.is_some() { 0o660 } else { 0o600 };
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).with_context(context)?;
         Ok((Self { path }, listener))
     }
     /// The socket's file.
@@ -132,6 +144,12 @@ fn answer(mut stream: UnixStream, control_plane: &ControlPlane) -> anyhow::Resul
             control_plane.request_stop(limit, stream);
             Ok(())
         }
+        Request::Experiment(request) => {
+            let done = control_plane.experiment(&request);
+            let response =
+                done.map_or_else(Response::Error, |status| Response::Experiment(status.map(Box::new)));
+            response.write_line(&mut stream)
+        }
         Request::Capture { server, mobile, packets, time } => {
             capture(stream, control_plane, (server, mobile), (packets, time))
         }
@@ -146,7 +164,8 @@ fn parse(line: &[u8]) -> Result<Request, String> {
     serde_json::from_slice(line).map_err(|error| {
         format!(
             "request refused: {error}; allowed: one JSON line, \"status\", \"flows\", \"devices\", \"reload\", \
-             {{\"stop\":{{\"limit\":TIME}}}} or {{\"capture\":{{\"server\":..., \"mobile\":..., \"packets\":..., \
+             {{\"stop\":{{\"limit\":TIME}}}}, {{\"experiment\":\"report\"}}, {{\"experiment\":\"stop\"}}, \
+             {{\"experiment\":{{\"start\":{{\"share\":SHARE, \"duration\":TIME}}}}}} or {{\"capture\":{{\"server\":..., \"mobile\":..., \"packets\":..., \
              \"time\":TIME}}}}"
         )
     })
@@ -180,7 +199,8 @@ mod tests {
         let (file, socket) = (folder.join("box.toml"), folder.join("stale.sock"));
         fs::write(&file, "server").unwrap();
         drop(UnixListener::bind(&socket).unwrap());
-        let open = |path: &Path| ControlSocket::open(Some(path), Path::new("unused")).map(|_| ());
+        let open =
+            |path: &Path| ControlSocket::open(Some(path), Path::new("unused"), (None, None)).map(|_| ());
         let refused = open(&file).map_err(|error| format!("{error:#}"));
         let kept = fs::read_to_string(&file);
         let opened = open(&socket);

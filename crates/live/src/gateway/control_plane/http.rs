@@ -1,6 +1,6 @@
-//! A small HTTP server for a monitoring system: `GET /metrics` (Prometheus' text format) and `GET /devices`
-//! (JSON). Requests are answered one at a time, each on a connection of its own (HTTP/1.1 with `Connection:
-//! close`).
+//! A small HTTP server for a monitoring system and for people: `GET /metrics` (Prometheus' text format), `GET
+//! /devices` (JSON), and a page that shows `GET /state` (JSON). Nothing can be changed by it. Requests are
+//! answered one at a time, each on a connection of its own (HTTP/1.1 with `Connection: close`).
 
 use super::operations::{ControlPlane, TOP_DEVICES};
 use super::protocol::Response;
@@ -19,6 +19,13 @@ const MAX_REQUEST_BYTES: usize = 8192;
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause after a failed accept(2). Chosen: the usual error is a lack of descriptors, which lasts.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The page, which loads nothing but `/state`.
+const PAGE: &str = include_str!("page.html");
+/// Headers for browsers: the page loads nothing from elsewhere, and is not shown inside other pages.
+const SAFE: &str = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src \
+    'unsafe-inline'; connect-src 'self'; img-src data:; frame-ancestors 'none'\r\n\
+    X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n";
 
 /// Answers HTTP requests in a thread of its own.
 pub fn serve(listener: TcpListener, control_plane: Arc<ControlPlane>) -> io::Result<()> {
@@ -46,12 +53,16 @@ fn answer(mut stream: TcpStream, control_plane: &ControlPlane) -> io::Result<()>
             let devices = Response::Devices(control_plane.top_devices(TOP_DEVICES));
             ("200 OK", "application/json", serde_json::to_string(&devices)? + "\n")
         }
-        ("GET", _) => ("404 Not Found", "text/plain", "there are /metrics and /devices\n".into()),
+        ("GET", "/") => ("200 OK", "text/html; charset=utf-8", PAGE.into()),
+        ("GET", "/state") => {
+            ("200 OK", "application/json", serde_json::to_string(&control_plane.overview())? + "\n")
+        }
+        ("GET", _) => ("404 Not Found", "text/plain", "there are /, /state, /metrics and /devices\n".into()),
         _ => ("405 Method Not Allowed", "text/plain", "GET alone is allowed\n".into()),
     };
     write!(
         stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{SAFE}Connection: close\r\n\r\n{body}",
         body.len()
     )
 }

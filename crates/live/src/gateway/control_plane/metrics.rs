@@ -5,7 +5,9 @@
 
 use super::requests::Snapshot;
 use crate::gateway::counter::{CounterValues, Family};
+use crate::gateway::experiment::ExperimentStatus;
 use paceline_pep::accelerator::Histogram;
+use paceline_pep::experiment::{Finding, Measure, State};
 use std::fmt::Write as _;
 
 /// A text under construction.
@@ -59,6 +61,31 @@ impl Text {
     }
 }
 
+/// The metrics of the experiment. They exist without one too, so that queries find them; a value that is not
+/// known is NaN.
+fn experiment(text: &mut Text, status: Option<&ExperimentStatus>) {
+    let running = status.is_some_and(|status| status.state == State::Running);
+    text.gauge("experiment_running", "1 while an experiment compares devices", u8::from(running));
+    let off = status.is_some_and(|status| status.switched_off);
+    let help = "1 if an experiment found that acceleration does harm, and it is switched off";
+    text.gauge("experiment_harmful", help, u8::from(off));
+    text.head("experiment_transfers", "gauge", "Finished transfers of the experiment");
+    let transfers = status.map_or([0; 2], |status| status.transfers);
+    for (arm, count) in ["accelerated", "untouched"].into_iter().zip(transfers) {
+        text.value("experiment_transfers", &format!("{{arm=\"{arm}\"}}"), count);
+    }
+    let row = status.and_then(|status| status.report.as_ref()?.overall(Measure::Goodput).cloned());
+    let row = row.filter(|row| row.finding != Finding::TooFewDevices);
+    let help = "Goodput of accelerated devices by that of untouched ones, at the experiment's last look";
+    text.head("experiment_goodput_ratio", "gauge", help);
+    let [low, high] = row.as_ref().map_or([f64::NAN; 2], |row| row.interval);
+    for (bound, change) in
+        [("estimate", row.as_ref().map_or(f64::NAN, |row| row.change)), ("low", low), ("high", high)]
+    {
+        text.value("experiment_goodput_ratio", &format!("{{bound=\"{bound}\"}}"), 1.0 + change);
+    }
+}
+
 /// The text of a scrape: all metrics.
 pub fn text(snapshot: &Snapshot, version: &str, guarded: bool) -> String {
     let mut text = Text(String::new());
@@ -76,6 +103,7 @@ pub fn text(snapshot: &Snapshot, version: &str, guarded: bool) -> String {
     text.gauge("guardian_up", "1 while the guardian process runs", u8::from(guarded));
     let stopped = u8::from(snapshot.filter_stopped);
     text.gauge("filter_stopped", "1 if the ACK filter was found to do harm and is switched off", stopped);
+    experiment(&mut text, snapshot.experiment.as_ref());
     let help = "Round-trip times between gateway and devices";
     text.histogram("rtt_seconds", help, &snapshot.round_trips, 1e-9);
     let help = "Round-trip times between gateway and devices, less the connection's minimum";

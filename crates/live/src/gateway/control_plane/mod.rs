@@ -5,11 +5,13 @@
 //! call [`operations`], which holds the configuration, the kernel programs and a channel to each worker.
 //! Workers answer [`requests`] between turns. Their snapshots are summed and returned as [`status`] or
 //! metrics. A [`capture`] copies one connection's packets from the workers to a pcapng stream.
-//! [`filter_watch`] compares filtered with unfiltered connections.
+//! [`filter_watch`] compares filtered with unfiltered connections, [`experiments`] accelerated with untouched
+//! devices.
 
 pub mod capture;
 pub mod client;
 pub mod control_socket;
+pub mod experiments;
 pub mod filter_watch;
 pub mod http;
 pub mod metrics;

@@ -6,34 +6,48 @@
 //! itself.
 
 use super::capture::{self, Captured};
+use super::experiments::Experiments;
 use super::filter_watch::FilterWatch;
 use super::metrics;
-use super::protocol::{Response, StopReport};
+use super::protocol::{ExperimentRequest, Response, StopReport};
 use super::requests::{Page, Snapshot, WorkerRequest};
-use super::status::{DeviceStatus, FlowStatus, Status};
+use super::status::{DeviceStatus, FlowStatus, Overview, Status};
 use crate::clock;
 use crate::gateway::config::{GatewayConfig, Mode};
 use crate::gateway::counter::Counter;
 use crate::gateway::crash_recovery::guardian::Guardian;
 use crate::gateway::datapath::steering::Steering;
-use crate::gateway::interfaces::{bridge, router};
+use crate::gateway::experiment::ExperimentStatus;
+use crate::gateway::interfaces::{bridge, mtu, router};
 use crate::gateway::random::random;
+use crate::service::log::{self, Level};
 use anyhow::Context;
 use paceline_net::{Duration, FlowKey, Instant};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
 use paceline_pep::ack_filter::Finding;
+use paceline_pep::experiment::Assignment;
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time;
 /// Longest wait for a worker's answer. Chosen: a worker looks for requests every 10 ms; one that does not
 /// answer for this long hangs.
 const ANSWER_TIMEOUT: time::Duration = time::Duration::from_secs(2);
+/// Time without a turn after which a worker hangs. Chosen: far longer than a busy machine keeps a thread from
+/// running, and shorter than a service manager's watchdog.
+const HANG_LIMIT: Duration = Duration::from_secs(2);
 /// Devices in the list of those that have acknowledged most. Chosen: a page of a terminal.
 pub const TOP_DEVICES: usize = 20;
+
+/// A worker as the control plane knows it.
+pub(crate) struct WorkerHandle {
+    pub requests: Sender<WorkerRequest>,
+    /// Time of the worker's last turn, in nanoseconds of [`clock::now`].
+    pub turned_at: Arc<AtomicU64>,
+}
 
 /// A running gateway, as its operator sees it.
 pub struct ControlPlane {
@@ -44,9 +58,10 @@ pub struct ControlPlane {
     config: Mutex<Arc<GatewayConfig>>,
     /// None after the gateway has ended.
     steering: Mutex<Option<Steering>>,
+    experiments: Mutex<Experiments>,
     /// None if no connections are compared.
     filter_watch: Mutex<Option<FilterWatch>>,
-    workers: Vec<Sender<WorkerRequest>>,
+    workers: Vec<WorkerHandle>,
     /// By worker.
     last_snapshots: Mutex<Vec<LastSnapshot>>,
     guardian: Mutex<Option<Guardian>>,
@@ -75,7 +90,7 @@ impl ControlPlane {
         (version, file): (String, Option<PathBuf>),
         config: GatewayConfig,
         steering: Steering,
-        workers: Vec<Sender<WorkerRequest>>,
+        workers: Vec<WorkerHandle>,
         guardian: Option<Guardian>,
     ) -> Self {
         Self {
@@ -85,6 +100,7 @@ impl ControlPlane {
             filter_watch: Mutex::new(FilterWatch::new(&config.filter)),
             config: Mutex::new(Arc::new(config)),
             steering: Mutex::new(Some(steering)),
+            experiments: Mutex::default(),
             last_snapshots: Mutex::new(vec![LastSnapshot::default(); workers.len()]),
             workers,
             guardian: Mutex::new(guardian),
@@ -101,7 +117,7 @@ impl ControlPlane {
 
     fn send_to_all(&self, request: impl Fn() -> WorkerRequest) {
         for worker in &self.workers {
-            let _ = worker.send(request()); // the worker may have ended
+            let _ = worker.requests.send(request()); // the worker may have ended
         }
     }
     /// Each worker's answer; None from a worker that has ended or does not answer in time.
@@ -111,7 +127,7 @@ impl ControlPlane {
             .iter()
             .map(|worker| {
                 let (answer, answers) = channel();
-                worker.send(request(answer)).ok().map(|()| answers)
+                worker.requests.send(request(answer)).ok().map(|()| answers)
             })
             .collect();
         answers.into_iter().map(|answers| answers?.recv_timeout(ANSWER_TIMEOUT).ok()).collect()
@@ -128,6 +144,19 @@ impl ControlPlane {
         }
         self.sum(last.iter().map(|last| last.snapshot.clone()).collect())
     }
+    /// Whether all workers that have not ended have made a turn lately. A worker without traffic makes one
+    /// every 10 ms.
+    pub fn workers_turn(&self) -> bool {
+        let now = clock::now();
+        let turns = |worker: &WorkerHandle| {
+            let turned_at = Instant::from_nanos(worker.turned_at.load(Ordering::Relaxed));
+            now.since(turned_at) < HANG_LIMIT
+        };
+        self.workers
+            .iter()
+            .zip(lock(&self.last_snapshots).iter())
+            .all(|(worker, last)| last.ended || turns(worker))
+    }
     /// Keeps the snapshot of a worker that has ended.
     pub(crate) fn note_end(&self, worker: usize, snapshot: &Snapshot) {
         if let Some(last) = lock(&self.last_snapshots).get_mut(worker) {
@@ -140,6 +169,7 @@ impl ControlPlane {
         parts.into_iter().for_each(|part| all.add(part));
         all.counters.extend(lock(&self.steering).iter().flat_map(Steering::counters));
         all.filter_stopped = self.filter_stopped().is_some();
+        all.experiment = lock(&self.experiments).status();
         all
     }
     /// State and counters of the gateway.
@@ -156,6 +186,7 @@ impl ControlPlane {
             aside: self.is_aside(),
             guarded: self.is_guarded(),
             filter_stopped: self.filter_stopped().map(|finding| finding.to_string()),
+            switched_off: lock(&self.experiments).is_switched_off(),
             flows: snapshot.flow_count,
             openings: snapshot.openings,
             exposure: snapshot.exposure,
@@ -178,6 +209,11 @@ impl ControlPlane {
     /// All metrics in Prometheus' text format.
     pub fn metrics(&self) -> String {
         metrics::text(&self.snapshot(), &self.version, self.is_guarded())
+    }
+    /// The content of the page.
+    pub fn overview(&self) -> Overview {
+        let experiment = lock(&self.experiments).status();
+        Overview { status: self.status(), devices: self.top_devices(TOP_DEVICES), experiment }
     }
     /// Passes all accelerated connections to `take`, a page at a time, until it returns false.
     pub fn flows(&self, mut take: impl FnMut(Vec<FlowStatus>) -> bool) {
@@ -205,7 +241,7 @@ impl ControlPlane {
             let mut from = Some(0);
             while let Some(start) = from {
                 let (answer, answers) = channel();
-                if worker.send(request(start, answer)).is_err() {
+                if worker.requests.send(request(start, answer)).is_err() {
                     break;
                 }
                 let Ok((entries, next)) = answers.recv_timeout(ANSWER_TIMEOUT) else { break };
@@ -237,10 +273,10 @@ impl ControlPlane {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
         let mut new = GatewayConfig::parse(&file, &text)?;
         for note in &new.notes {
-            eprintln!("paceline: {note}");
+            log::message(Level::Warning, note, &[("PACELINE_EVENT", "note")]);
         }
         let mut current = lock(&self.config);
-        current.apply_sides_to(&mut new);
+        current.apply_start_to(&mut new);
         let fixed = current.fixed_changes(&new);
         if !fixed.is_empty() {
             let keys = fixed.join(", ");
@@ -257,7 +293,18 @@ impl ControlPlane {
         *lock(&self.filter_watch) = FilterWatch::new(&new.filter);
         *current = Arc::new(new);
         let config = Arc::clone(&current);
+        drop(current);
+        lock(&self.experiments).on_reload(&config, &|assignment| self.choose_devices(assignment));
         self.send_to_all(|| WorkerRequest::Configure(Arc::clone(&config)));
+        self.update_clamp(&config).map_err(|error| format!("{error:#}"))
+    }
+    /// Passes on the highest segment size of SYNs, which may follow from the interfaces' MTUs.
+    fn update_clamp(&self, config: &GatewayConfig) -> anyhow::Result<()> {
+        let clamp = mtu::clamp(config)?;
+        let changed = lock(&self.steering).as_ref().map(|steering| steering.set_clamp(clamp)).transpose()?;
+        if changed == Some(true) {
+            self.send_to_all(|| WorkerRequest::Clamp(clamp));
+        }
         Ok(())
     }
 
@@ -282,10 +329,32 @@ impl ControlPlane {
                 router::inspect(&config)?
             }
         };
-        if self.aside.swap(fit.is_err(), Ordering::Relaxed) != fit.is_err() {
-            self.send_to_all(|| WorkerRequest::Aside(fit.is_err().then_some(config.drain)));
+        self.update_clamp(&config)?;
+        let aside = fit.is_err() || lock(&self.experiments).is_switched_off();
+        if self.aside.swap(aside, Ordering::Relaxed) != aside {
+            self.send_to_all(|| WorkerRequest::Aside(aside.then_some(config.drain)));
         }
         fit
+    }
+    fn choose_devices(&self, assignment: Assignment) -> anyhow::Result<()> {
+        lock(&self.steering).iter().try_for_each(|steering| steering.set_experiment(assignment))
+    }
+    /// Handles a request about the experiment; its state afterwards, if there was one.
+    pub(crate) fn experiment(&self, request: &ExperimentRequest) -> Result<Option<ExperimentStatus>, String> {
+        let config = self.config();
+        let mut experiments = lock(&self.experiments);
+        experiments.handle(request, &config, &|assignment| self.choose_devices(assignment))?;
+        Ok(experiments.status())
+    }
+    /// Goes on with the experiment of a gateway that ran before.
+    pub(crate) fn resume_experiment(&self) -> anyhow::Result<()> {
+        let config = self.config();
+        lock(&self.experiments).resume(&config, &|assignment| self.choose_devices(assignment))
+    }
+    /// Acts on the end of an experiment. To be called several times a second. Returns, once, a message for
+    /// the operator, and whether acceleration is off.
+    pub fn check_experiment(&self) -> Option<(bool, String)> {
+        lock(&self.experiments).check(&|assignment| self.choose_devices(assignment))
     }
     /// Ends a period of the ACK filter's comparison if it is over, and starts the next one. To be called
     /// several times a second. Returns, once, the finding for which the filter is switched off.
@@ -330,6 +399,7 @@ impl ControlPlane {
             }
             Err(error) => Response::Error(format!("{error:#}")),
         };
+        lock(&self.experiments).leave();
         *lock(&self.steering) = None;
         for mut stream in lock(&self.stop_clients).drain(..) {
             let _ = response.write_line(&mut stream); // the client may have disconnected

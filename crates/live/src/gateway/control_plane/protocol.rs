@@ -8,19 +8,21 @@
 //! | `"devices"` | `{"devices":[...]}` of [`DeviceStatus`]: the devices that have acknowledged most |
 //! | `"reload"` | `"reloaded"` |
 //! | `{"stop":{"limit":"10 s"}}` | `"stopping"`; at the end `{"ended":{"detached":N,"reset":N}}` |
+//! | `{"experiment":...}` of an [`ExperimentRequest`] | `{"experiment":...}`, an [`ExperimentStatus`] |
 //! | `{"capture":{...}}` of [`Request::Capture`] | `"capturing"`, then a pcapng stream |
 //!
 //! The limit of a stop may be left out: `{"stop":{}}`. A request that is malformed or fails is answered by
 //! `{"error":"..."}`, and so is a connection while 32 others are open.
 
 use super::status::{DeviceStatus, FlowStatus, Status};
+use crate::gateway::experiment::ExperimentStatus;
 use paceline_net::Duration;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::net::SocketAddr;
 
 /// A client's request.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// Report the gateway's state and counters.
@@ -38,6 +40,8 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<Duration>,
     },
+    /// Begin an experiment, end it, or report it.
+    Experiment(ExperimentRequest),
     /// Copy the packets of one connection.
     Capture {
         /// Address and port of the server.
@@ -49,6 +53,27 @@ pub enum Request {
         /// The capture ends after this time.
         time: Duration,
     },
+}
+
+/// A request about the experiment.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ExperimentRequest {
+    /// Begin one: the share of devices that are accelerated, the time, and the seed of the choice, which is
+    /// random if absent.
+    Start {
+        /// From 0.05 to 0.95.
+        share: f64,
+        /// How long transfers are compared.
+        duration: Duration,
+        /// Seed of the choice of devices.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seed: Option<u32>,
+    },
+    /// End the running one.
+    Stop,
+    /// Report the last one.
+    Report,
 }
 
 /// A response of the gateway.
@@ -69,6 +94,8 @@ pub enum Response {
     Stopping,
     /// The gateway has stopped.
     Ended(StopReport),
+    /// The experiment; None if there was none.
+    Experiment(Option<Box<ExperimentStatus>>),
     /// A pcapng stream follows.
     Capturing,
     /// The request failed: the reason.

@@ -4,6 +4,8 @@
 use super::capture::Tap;
 use crate::gateway::config::GatewayConfig;
 use crate::gateway::counter::CounterValues;
+use crate::gateway::experiment::ExperimentStatus;
+use crate::gateway::mss_clamp::Clamp;
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot, Histogram};
 use paceline_pep::ack_filter::Holdout;
@@ -36,6 +38,8 @@ pub enum WorkerRequest {
     Knows(FlowKey, Sender<bool>),
     /// Take over a new configuration.
     Configure(Arc<GatewayConfig>),
+    /// Lower the segment sizes of SYNs to this limit from now on.
+    Clamp(Clamp),
     /// Do not filter the ACKs of these connections.
     HoldOut(Holdout),
     /// Copy a connection's packets to a capture.
@@ -68,6 +72,8 @@ pub struct Snapshot {
     pub lateness: Lateness,
     /// The ACK filter was found to do harm, and is switched off.
     pub filter_stopped: bool,
+    /// The last experiment.
+    pub experiment: Option<ExperimentStatus>,
 }
 
 impl Snapshot {

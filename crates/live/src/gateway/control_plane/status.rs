@@ -1,6 +1,7 @@
 //! The state of a gateway, its connections and its devices, as JSON. The keys are an interface: they do not
 //! change.
 
+use crate::gateway::experiment::ExperimentStatus;
 use paceline_net::pacing::Learned;
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
@@ -104,6 +105,9 @@ pub struct Status {
     /// The finding for which the ACK filter was switched off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_stopped: Option<String>,
+    /// An experiment found harm, and acceleration is switched off.
+    #[serde(default)]
+    pub switched_off: bool,
     /// Connections being accelerated.
     pub flows: u64,
     /// Handshakes and connections without data that are remembered.
@@ -114,6 +118,17 @@ pub struct Status {
     pub held: u64,
     /// All counters, by name.
     pub counters: BTreeMap<String, u64>,
+}
+
+/// The content of the page.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Overview {
+    /// The gateway as a whole.
+    pub status: Status,
+    /// The devices that have acknowledged most.
+    pub devices: Vec<DeviceStatus>,
+    /// The last experiment.
+    pub experiment: Option<ExperimentStatus>,
 }
 
 impl From<FlowSnapshot> for FlowStatus {

@@ -19,6 +19,7 @@ use crate::gateway::datapath::frame::{self, Link, Outgoing};
 use crate::gateway::datapath::slot::Slot;
 use crate::gateway::datapath::socket::{BATCH, PacketSocket};
 use crate::gateway::interfaces::ports::{Ports, Role};
+use crate::service::privileges;
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use paceline_net::rewrite::{self, Unparsed};
@@ -46,8 +47,8 @@ const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// in 500 ms (tcp_invalid_ratelimit).
 const PROBE_INTERVAL: Duration = Duration::from_millis(600);
 /// Bytes received of each frame. Chosen: link header (22), IPv6 header and TCP header without options need
-/// 82.
-const CAPTURE_BYTES: u32 = 128;
+/// 82, and the longest encapsulation 104.
+const CAPTURE_BYTES: u32 = 192;
 
 /// The guardian as the gateway sees it: a child process, and the pipe that keeps it waiting.
 pub struct Guardian {
@@ -106,6 +107,7 @@ pub fn guard(
         // These signals end the gateway; the guardian has to run on.
         signal_hook::flag::register(number, Arc::default()).context("cannot catch signals")?;
     }
+    privileges::keep(&privileges::OF_GUARDIAN, None)?;
     let mut pipe = File::from(pipe);
     loop {
         match pipe.read(&mut [0; 64]) {
@@ -175,10 +177,10 @@ impl Rescuer {
         let sockets = Sockets { sides, exit };
         let rescue = Rescue { exposed: entries.len(), ..Rescue::default() };
         let connection = |entry: Entry| Connection {
-            entry,
             lost: false,
             delivery_deadline: now + DELIVERY_TIMEOUT,
             client_acked: entry.record.client_expects,
+            entry,
             closed: [false; 2],
             probe_at: now,
             probe_interval: PROBE_INTERVAL,
@@ -236,6 +238,10 @@ impl Rescuer {
             self.connections.remove(&key);
             return;
         }
+        if link.tunnel().is_some() {
+            // The newest tunnel of a direction counts: the device may have been handed over.
+            connection.entry.links[from.other() as usize] = Some(link.clone());
+        }
         if segment.flags.contains(TcpFlags::RST) {
             connection.closed[from as usize] = true;
             if connection.closed == [true; 2] {
@@ -259,7 +265,7 @@ impl Rescuer {
             if connection.entry.record.client_sent < connection.entry.record.server_acked {
                 // The gateway had not sent the missing data yet: they are lost with it.
                 connection.lose(&mut self.rescue);
-                let server = connection.entry.links[Side::Server as usize];
+                let server = connection.entry.links[Side::Server as usize].clone();
                 send(&self.sockets, Side::Server, server, &reset(key.reversed(), segment.seq, segment.ack));
                 connection.probe(&self.sockets);
             }
@@ -267,6 +273,11 @@ impl Rescuer {
         if connection.lost {
             let answer = reset(segment.key.reversed(), segment.ack, segment.seq);
             let socket = &self.sockets.sides[from as usize];
+            if link.tunnel().is_some() {
+                // The identifiers of the way back are in the packets of the other direction alone.
+                send(&self.sockets, from, connection.entry.links[from as usize].clone(), &answer);
+                return;
+            }
             let link = if socket.has_link_header() { link.reversed() } else { Link::NONE };
             transmit(socket, link, &answer);
         }
@@ -291,12 +302,12 @@ impl Connection {
         if !self.closed[Side::Mobile as usize] {
             let probe =
                 ack(record.key, below(record.client_expects), record.server_expects, stamps(server, client));
-            send(sockets, Side::Mobile, self.entry.links[Side::Mobile as usize], &probe);
+            send(sockets, Side::Mobile, self.entry.links[Side::Mobile as usize].clone(), &probe);
         }
         if self.lost && !self.closed[Side::Server as usize] {
             let key = record.key.reversed();
             let probe = ack(key, below(record.server_expects), record.server_acked, stamps(client, server));
-            send(sockets, Side::Server, self.entry.links[Side::Server as usize], &probe);
+            send(sockets, Side::Server, self.entry.links[Side::Server as usize].clone(), &probe);
         }
     }
     /// Sends a reset to each end, with the last known numbers, for ends that send nothing themselves.
@@ -304,8 +315,8 @@ impl Connection {
         let record = &self.entry.record;
         let to_client = reset(record.key, self.client_acked, record.server_expects);
         let to_server = reset(record.key.reversed(), record.server_expects, record.server_acked);
-        send(sockets, Side::Mobile, self.entry.links[Side::Mobile as usize], &to_client);
-        send(sockets, Side::Server, self.entry.links[Side::Server as usize], &to_server);
+        send(sockets, Side::Mobile, self.entry.links[Side::Mobile as usize].clone(), &to_client);
+        send(sockets, Side::Server, self.entry.links[Side::Server as usize].clone(), &to_server);
     }
 }
 
@@ -346,9 +357,11 @@ fn send(sockets: &Sockets, side: Side, link: Option<Link>, packet: &Packet) {
 }
 
 fn transmit(socket: &PacketSocket, link: Link, packet: &Packet) {
-    let (frame, mut parts) = (Outgoing::new(link, packet.clone(), 0), Vec::new());
-    frame.add_parts(&mut parts);
-    let _ = socket.send(&[&parts]);
+    for frame in Outgoing::frames(link, packet.clone(), 0, Vec::new(), true) {
+        let mut parts = Vec::new();
+        frame.add_parts(&mut parts);
+        let _ = socket.send(&[&parts]);
+    }
 }
 
 /// Parses the headers of a TCP datagram without IP options that may be truncated behind them.

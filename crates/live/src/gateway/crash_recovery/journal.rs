@@ -6,6 +6,8 @@
 //! its first word is not zero; this word is written last. A valid record is updated word by word, and each
 //! word is consistent by itself. A new acknowledgment number is written before the acknowledgment leaves.
 //!
+//! Encapsulations are in a second part of the memory, behind all records.
+//!
 //! The memory (memfd_create(2)) is as large as the largest table; the kernel allocates the pages that were
 //! written.
 
@@ -14,6 +16,7 @@
 use crate::gateway::datapath::frame::Link;
 use anyhow::{Context, bail};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use paceline_net::tunnel::{self, Tunnel};
 use paceline_net::{FlowKey, SeqNumber};
 use paceline_pep::accelerator::{FlowRecord, Side};
 use std::fs::File;
@@ -28,7 +31,7 @@ const WORDS: usize = 16;
 /// number of slots that were ever used, 64 bytes apart so that workers do not share cache lines.
 const HEADER: usize = 8 * (1 + crate::gateway::config::MAX_WORKERS);
 /// Chosen: identifies the layout and its version.
-const MAGIC: u64 = u64::from_be_bytes(*b"pacejnl1");
+const MAGIC: u64 = u64::from_be_bytes(*b"pacejnl2");
 /// Slots of all workers together. Same as the largest `limits.max_flows` of a configuration.
 const SLOTS: usize = 1 << 24;
 
@@ -42,9 +45,17 @@ const TIMESTAMPS: usize = 8;
 const LENGTHS: usize = 9;
 const LINKS: usize = 10;
 const LINK_WORDS: usize = 3;
+/// 64-bit words of the encapsulation of one side. Layout: as many as the longest needs.
+const TUNNEL_WORDS: usize = tunnel::MAX_LEN.div_ceil(8);
+/// 64-bit words of the whole memory.
+const ALL_WORDS: usize = HEADER + (WORDS + 2 * TUNNEL_WORDS) * SLOTS;
 
 /// Layout: bit of the word LENGTHS that is set if the connection has timestamps.
 const HAS_TIMESTAMPS: u64 = 1 << 16;
+/// Layout: bits of the word LENGTHS from which on there are the lengths of the encapsulations, 8 bits each,
+/// and a bit for each that says whether it has a checksum.
+const TUNNEL_LENGTHS: usize = 24;
+const TUNNEL_CHECKSUMS: usize = 40;
 
 /// A mapping of the journal's memory into this process.
 struct Memory {
@@ -108,7 +119,7 @@ pub struct Writer {
 }
 
 /// A valid record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// Sequence numbers and timestamps of both ends.
     pub record: FlowRecord,
@@ -121,7 +132,7 @@ impl Journal {
     pub fn new(workers: usize) -> anyhow::Result<Self> {
         let file =
             memfd_create("paceline-journal", MFdFlags::MFD_CLOEXEC).context("cannot make the journal")?;
-        let words = HEADER + WORDS * SLOTS;
+        let words = ALL_WORDS;
         nix::unistd::ftruncate(&file, 8 * words as i64).context("cannot make the journal")?;
         let memory = Memory::map(&file, words)?;
         memory.words()[0].store(MAGIC, Ordering::Relaxed);
@@ -148,6 +159,11 @@ impl Writer {
         let slot = Some(slot as usize).filter(|slot| *slot < self.slots)?;
         let at = HEADER + WORDS * (self.first + slot);
         Some(&self.memory.words()[at..at + WORDS])
+    }
+    /// The words of a slot's encapsulations.
+    fn tunnels(&self, slot: usize) -> &[AtomicU64] {
+        let at = tunnels_at(self.first + slot);
+        &self.memory.words()[at..at + 2 * TUNNEL_WORDS]
     }
     /// Writes the record of a slot, or clears it (None). The connection's addresses and link headers are
     /// written only into a cleared record.
@@ -193,6 +209,15 @@ impl Writer {
                     u64::from_ne_bytes(word.try_into().unwrap_or_default()),
                 );
             }
+            let Some(tunnel) = link.tunnel() else { continue };
+            let mut bytes = [0; 8 * TUNNEL_WORDS];
+            bytes[..tunnel.header_len()].copy_from_slice(tunnel.as_bytes());
+            lengths |= (tunnel.header_len() as u64) << (TUNNEL_LENGTHS + 8 * side as usize);
+            lengths |= u64::from(tunnel.has_checksum()) << (TUNNEL_CHECKSUMS + side as usize);
+            let words = &self.tunnels(slot as usize)[TUNNEL_WORDS * side as usize..];
+            for (to, word) in words.iter().zip(bytes.chunks_exact(8)) {
+                to.store(u64::from_ne_bytes(word.try_into().unwrap_or_default()), Ordering::Relaxed);
+            }
         }
         put(LENGTHS, lengths);
         words[STATE].store(1, Ordering::Release);
@@ -201,7 +226,7 @@ impl Writer {
 
 /// Reads the valid records of a journal whose gateway has died.
 pub fn read(file: &File) -> anyhow::Result<Vec<Entry>> {
-    let words = HEADER + WORDS * SLOTS;
+    let words = ALL_WORDS;
     if file.metadata().context("cannot read the journal")?.len() != 8 * words as u64 {
         bail!("the file is no journal");
     }
@@ -220,14 +245,23 @@ pub fn read(file: &File) -> anyhow::Result<Vec<Entry>> {
         for slot in 0..used {
             let at = HEADER + WORDS * (worker * slots + slot);
             if words[at + STATE].load(Ordering::Acquire) != 0 {
-                entries.push(entry(&std::array::from_fn(|n| word(at + n))));
+                let tunnels = tunnels_at(worker * slots + slot);
+                entries.push(entry(
+                    &std::array::from_fn(|n| word(at + n)),
+                    &std::array::from_fn(|n| word(tunnels + n)),
+                ));
             }
         }
     }
     Ok(entries)
 }
 
-fn entry(words: &[u64; WORDS]) -> Entry {
+/// The first word of a slot's encapsulations; slots of all workers are counted.
+fn tunnels_at(slot: usize) -> usize {
+    HEADER + WORDS * SLOTS + 2 * TUNNEL_WORDS * slot
+}
+
+fn entry(words: &[u64; WORDS], tunnels: &[u64; 2 * TUNNEL_WORDS]) -> Entry {
     let halves = |at: usize| (words[at] as u32, (words[at] >> 32) as u32);
     let v4 = words[PORTS] >> 32 & 1 != 0;
     let address = |at: usize| -> IpAddr {
@@ -257,7 +291,16 @@ fn entry(words: &[u64; WORDS]) -> Entry {
         let len = usize::from((words[LENGTHS] >> (8 * side)) as u8);
         let at = LINKS + LINK_WORDS * side;
         let bytes: Vec<u8> = words[at..at + LINK_WORDS].iter().flat_map(|word| word.to_ne_bytes()).collect();
-        Link::from_bytes(bytes.get(..len)?)
+        let link = Link::from_bytes(bytes.get(..len)?)?;
+        let len = usize::from((words[LENGTHS] >> (TUNNEL_LENGTHS + 8 * side)) as u8);
+        let checksum = words[LENGTHS] >> (TUNNEL_CHECKSUMS + side) & 1 != 0;
+        let tunnel = tunnels[TUNNEL_WORDS * side..].iter().take(TUNNEL_WORDS);
+        let bytes: Vec<u8> = tunnel.flat_map(|word| word.to_ne_bytes()).collect();
+        match len {
+            0 => Some(link),
+            _ => Tunnel::restore(link.ethertype(), bytes.get(..len)?, checksum)
+                .map(|own| link.with_tunnel(own)),
+        }
     };
     Entry { record, links: [link(0), link(1)] }
 }
@@ -311,7 +354,7 @@ mod tests {
             entries,
             [
                 Entry { record: record(4, false), links: [None, None] },
-                Entry { record: record(9, true), links: both },
+                Entry { record: record(9, true), links: both.clone() },
                 Entry { record: changed, links: both },
             ]
         );

@@ -5,10 +5,14 @@
 //! they leave by routed mode's pair of devices, which has one.
 
 use super::slot::{ETHERNET_LEN, Slot, VNET_LEN};
-use paceline_net::rewrite::{header_len, leave_checksum, transport_at};
+use paceline_net::rewrite::{complete_checksum, header_len, leave_checksum, transport_at};
+use paceline_net::split::split;
+use paceline_net::tunnel::{self, Tunnel};
 use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
 use paceline_pep::accelerator::PayloadSlice;
 use std::io::IoSlice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 // Flags and types of `struct virtio_net_hdr` (linux/virtio_net.h).
 const NEEDS_CSUM: u8 = 1;
@@ -30,28 +34,33 @@ const MAX_COPY_BYTES: usize = 2048;
 /// Byte offset of the checksum in a TCP header (RFC 9293, section 3.1).
 const TCP_CHECKSUM_OFFSET: u16 = 16;
 
-/// A link header: Ethernet addresses, VLAN_TYPES tags and EtherType.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Identification of outer IPv4 packets that the gateway makes.
+static NEXT_ID: AtomicU16 = AtomicU16::new(1);
+
+/// A link header: Ethernet addresses, VLAN_TYPES tags and EtherType; and the encapsulation behind it, if
+/// there is one.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Link {
     bytes: [u8; Self::MAX],
     len: u8,
+    tunnel: Option<Arc<Tunnel>>,
 }
 
 impl Link {
     /// Bytes of the longest header: addresses, two VLAN_TYPES tags and type (IEEE 802.1Q).
     const MAX: usize = 22;
     /// No header, for frames that leave by an interface without link headers.
-    pub const NONE: Self = Self { bytes: [0; Self::MAX], len: 0 };
+    pub const NONE: Self = Self { bytes: [0; Self::MAX], len: 0, tunnel: None };
     /// A header without tags.
     pub fn plain(addresses: [u8; 12], v4: bool) -> Self {
-        let mut link = Self { bytes: [0; Self::MAX], len: 14 };
+        let mut link = Self { bytes: [0; Self::MAX], len: 14, tunnel: None };
         link.bytes[..12].copy_from_slice(&addresses);
         link.bytes[12..14].copy_from_slice(if v4 { &[0x08, 0x00] } else { &[0x86, 0xdd] });
         link
     }
     /// A header of the same EtherType with other addresses, without tags.
     pub fn readdressed(&self, addresses: [u8; 12]) -> Self {
-        let mut link = Self { bytes: [0; Self::MAX], len: 14 };
+        let mut link = Self { bytes: [0; Self::MAX], len: 14, tunnel: None };
         link.bytes[..12].copy_from_slice(&addresses);
         link.bytes[12..14].copy_from_slice(&self.as_bytes()[usize::from(self.len) - 2..]);
         link
@@ -64,7 +73,30 @@ impl Link {
     pub fn from_bytes(header: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::MAX];
         (14..=Self::MAX).contains(&header.len()).then(|| bytes[..header.len()].copy_from_slice(header))?;
-        Some(Self { bytes, len: header.len() as u8 })
+        Some(Self { bytes, len: header.len() as u8, tunnel: None })
+    }
+    /// The encapsulation behind the header.
+    pub fn tunnel(&self) -> Option<&Tunnel> {
+        self.tunnel.as_deref()
+    }
+    /// The header with an encapsulation behind it.
+    #[must_use]
+    pub fn with_tunnel(mut self, tunnel: Tunnel) -> Self {
+        self.tunnel = Some(Arc::new(tunnel));
+        self
+    }
+    /// Bytes that tags and encapsulation take of an interface's MTU, in either direction. One VLAN tag takes
+    /// none (IEEE 802.3, clause 3.2.7).
+    pub fn overhead(&self) -> u16 {
+        let tags = self.len.saturating_sub((ETHERNET_LEN + TAG_LEN) as u8);
+        u16::from(tags) + self.tunnel().map_or(0, Tunnel::overhead)
+    }
+    /// The EtherType.
+    pub fn ethertype(&self) -> u16 {
+        self.as_bytes()
+            .last_chunk()
+            .filter(|_| usize::from(self.len) >= ETHERNET_LEN)
+            .map_or(0, |&type_| u16::from_be_bytes(type_))
     }
     /// The header with its addresses exchanged.
     #[must_use]
@@ -106,20 +138,32 @@ pub struct Malformed {
     datagram: Box<[u8]>,
 }
 
-/// Link header and the rest of a frame that may be truncated.
+/// Link header with encapsulation, and the rest of a frame that may be truncated.
 pub fn peek(slot: &Slot) -> Option<(Link, &[u8])> {
     let (link, at) = link(slot)?;
-    Some((link, slot.rest.get(at..)?))
+    let rest = slot.rest.get(at..)?;
+    match tunnel::peek(link.ethertype(), rest) {
+        Some(tunnel) => {
+            let datagram = rest.get(tunnel.header_len()..)?;
+            Some((link.with_tunnel(tunnel), datagram))
+        }
+        None => Some((link, rest)),
+    }
 }
 
 /// Parses a frame. A long datagram takes the slot's buffer.
 pub fn parse(slot: &mut Slot) -> Arrival {
     let Some((link, at)) = link(slot).filter(|_| !slot.truncated) else { return Arrival::Truncated };
+    let vnet = *slot.head.first_chunk::<VNET_LEN>().unwrap_or(&[0; VNET_LEN]);
+    match tunnel::parse(link.ethertype(), &slot.rest[at..], vnet[0] & (NEEDS_CSUM | DATA_VALID) == 0) {
+        tunnel::Parsed::Plain => {}
+        tunnel::Parsed::Inside(tunnel, end) => return parse_inside(slot, (link, at), vnet, tunnel, at + end),
+        tunnel::Parsed::Malformed => return malformed(slot, link, at, vnet),
+    }
     let parsed = match &mut slot.rest {
         rest if at > 0 || rest.len() <= MAX_COPY_BYTES => wire::parse(&rest[at..]).ok(),
         rest => wire::parse_owned(std::mem::take(rest)).map_err(|(_, bytes)| *rest = bytes).ok(),
     };
-    let vnet = *slot.head.first_chunk::<VNET_LEN>().unwrap_or(&[0; VNET_LEN]);
     match parsed {
         Some(mut packet) => {
             packet.offload.checksum = match vnet[0] {
@@ -133,14 +177,41 @@ pub fn parse(slot: &mut Slot) -> Arrival {
             Arrival::Datagram(link, packet)
         }
         None if is_copied(&slot.rest[at..]) => Arrival::Copied,
-        None => {
-            let mut vnet = vnet;
-            vnet[0] &= NEEDS_CSUM;
-            let checksum_start =
-                u16::from_ne_bytes([vnet[6], vnet[7]]).saturating_sub((slot.link_len + at) as u16);
-            Arrival::Malformed(link, Malformed { vnet, checksum_start, datagram: slot.rest[at..].into() })
-        }
+        None => malformed(slot, link, at, vnet),
     }
+}
+
+fn malformed(slot: &Slot, link: Link, at: usize, mut vnet: [u8; VNET_LEN]) -> Arrival {
+    vnet[0] &= NEEDS_CSUM;
+    let checksum_start = u16::from_ne_bytes([vnet[6], vnet[7]]).saturating_sub((slot.link_len + at) as u16);
+    Arrival::Malformed(link, Malformed { vnet, checksum_start, datagram: slot.rest[at..].into() })
+}
+
+/// Parses the datagram inside an encapsulation that begins at byte `at` of the slot; the datagram ends at
+/// byte `end`.
+fn parse_inside(
+    slot: &Slot,
+    (link, at): (Link, usize),
+    vnet: [u8; VNET_LEN],
+    tunnel: Tunnel,
+    end: usize,
+) -> Arrival {
+    let from = at + tunnel.header_len();
+    let inner = &slot.rest[from..end];
+    // Offloads describe the inner segment, or the outer UDP datagram; a super-packet of UDP is no datagram.
+    let start = usize::from(u16::from_ne_bytes([vnet[6], vnet[7]]));
+    let is_inner = vnet[0] & NEEDS_CSUM != 0 && start >= slot.link_len + from;
+    if vnet[1] != 0 && !is_inner {
+        return malformed(slot, link, at, vnet);
+    }
+    let Ok(mut packet) = wire::parse(inner) else {
+        return if is_copied(inner) { Arrival::Copied } else { malformed(slot, link, at, vnet) };
+    };
+    packet.offload.checksum = if is_inner { Checksum::Partial } else { Checksum::Unverified };
+    if vnet[1] != 0 {
+        packet.offload.segment = u16::from_ne_bytes([vnet[4], vnet[5]]);
+    }
+    Arrival::Datagram(link.with_tunnel(tunnel), packet)
 }
 
 /// The link header, with the VLAN_TYPES tag that the kernel had removed, and the byte offset of the datagram
@@ -151,7 +222,7 @@ fn link(slot: &Slot) -> Option<(Link, usize)> {
         return (slot.head_len == VNET_LEN).then(|| (Link::plain([0; 12], version == 4), 0));
     }
     let frame: &[u8; ETHERNET_LEN] = slot.head.get(VNET_LEN..slot.head_len)?.try_into().ok()?;
-    let mut link = Link { bytes: [0; Link::MAX], len: 12 };
+    let mut link = Link { bytes: [0; Link::MAX], len: 12, tunnel: None };
     link.bytes[..12].copy_from_slice(&frame[..12]);
     let mut push = |bytes: &[u8]| {
         let at = usize::from(link.len);
@@ -226,7 +297,7 @@ impl Outgoing {
             vnet[1] = kind | if reduced { GSO_ECN } else { 0 };
             vnet[4..6].copy_from_slice(&(segment as u16).to_ne_bytes());
         }
-        let mut out = Self::with_headers(vnet, link, Body::Bytes(Box::default()));
+        let mut out = Self::with_headers(vnet, &link, Body::Bytes(Box::default()));
         // Only simulated packets have other payloads, and they do not come here.
         let rest = match &packet.payload {
             Payload::Datagram(bytes) if out.add(bytes) => None,
@@ -235,15 +306,43 @@ impl Outgoing {
         out.body = Body::Packet(rest, body);
         out
     }
+    /// The frames of a packet: one, unless it is a super-packet inside an encapsulation. `own`: the gateway
+    /// has made the packet.
+    pub fn frames(link: Link, packet: Packet, segment: u32, body: Vec<PayloadSlice>, own: bool) -> Vec<Self> {
+        match link.tunnel() {
+            Some(_) => Self::tunnelled(&link, packet, segment, &body, own),
+            None => vec![Self::gathered(link, packet, segment, body)],
+        }
+    }
+    /// The frames of a packet inside the encapsulation of `link`: neither the kernel nor the device cuts
+    /// super-packets there, nor completes the inner checksum.
+    fn tunnelled(link: &Link, packet: Packet, segment: u32, body: &[PayloadSlice], own: bool) -> Vec<Self> {
+        let frame = |mut packet: Packet| {
+            complete_checksum(&mut packet);
+            let Payload::Datagram(inner) = &packet.payload else { return None };
+            let id = own.then(|| NEXT_ID.fetch_add(1, Ordering::Relaxed));
+            let header = link.tunnel()?.emit(inner, id)?;
+            let bytes = [&header[..], inner].concat();
+            Some(Self::with_headers([0; VNET_LEN], link, Body::Bytes(bytes.into())))
+        };
+        let mut packet = paceline_net::rewrite::with_payload(packet, body.iter().map(PayloadSlice::as_bytes));
+        if packet.tcp_header().is_some_and(|tcp| segment > 0 && tcp.payload_len > segment) {
+            if packet.offload.checksum != Checksum::Partial {
+                leave_checksum(&mut packet);
+            }
+            packet.offload.segment = segment as u16;
+        }
+        split(packet).into_iter().filter_map(frame).collect()
+    }
     /// A frame of a malformed datagram with the link header `link`.
     pub fn malformed(link: Link, malformed: Malformed) -> Self {
         let Malformed { mut vnet, checksum_start, datagram } = malformed;
         if vnet[0] != 0 {
             vnet[6..8].copy_from_slice(&(checksum_start + u16::from(link.len)).to_ne_bytes());
         }
-        Self::with_headers(vnet, link, Body::Bytes(datagram))
+        Self::with_headers(vnet, &link, Body::Bytes(datagram))
     }
-    fn with_headers(vnet: [u8; VNET_LEN], link: Link, body: Body) -> Self {
+    fn with_headers(vnet: [u8; VNET_LEN], link: &Link, body: Body) -> Self {
         let mut out = Self { head: [0; Self::HEAD_BYTES], head_len: 0, body };
         out.add(&vnet);
         out.add(link.as_bytes());

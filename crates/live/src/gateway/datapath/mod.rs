@@ -4,8 +4,8 @@
 //! [`steering`]): it stays in the kernel, is redirected to the other port, or goes to a worker. A worker
 //! reads its frames from a packet socket ([`socket`]), short ones through memory shared with the kernel
 //! ([`ring`]), into [`slot`]s. [`frame`] parses a slot into link header and packet, and builds the frame of
-//! each packet that leaves. [`links`] remembers the link header of each connection, for packets that the
-//! gateway makes itself.
+//! each packet that leaves, with the encapsulation between link header and datagram. [`links`]
+//! remembers the link header of each connection, for packets that the gateway makes itself.
 //!
 //! [`steering`] is also the way back: policies, heartbeats of the workers, connections left to the kernel,
 //! counters. [`layout`] has the map layouts and numbers that both sides share; [`system_call`] wraps the

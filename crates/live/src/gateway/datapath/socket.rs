@@ -7,7 +7,7 @@
 use super::link_type;
 use super::ring::{Ring, RingFrame};
 use super::slot::{ETHERNET_LEN, Slot, VNET_LEN};
-use super::system_call::{check, set_option};
+use super::system_call::{check, control_len, receive_messages, send_messages, set_option};
 use std::ffi::c_int;
 use std::io::{self, IoSlice};
 use std::mem::{size_of, zeroed};
@@ -231,21 +231,13 @@ impl PacketSocket {
         for (n, slot) in slots.iter_mut().enumerate() {
             vectors[n] = slot.vectors();
             headers[n].msg_hdr.msg_iov = vectors[n].as_mut_ptr();
-            headers[n].msg_hdr.msg_iovlen = vectors[n].len();
+            headers[n].msg_hdr.msg_iovlen = vectors[n].len() as _;
             headers[n].msg_hdr.msg_control = control[n].as_mut_ptr().cast();
-            headers[n].msg_hdr.msg_controllen = CONTROL_BYTES;
+            headers[n].msg_hdr.msg_controllen = CONTROL_BYTES as _;
         }
         // SAFETY: each header points to a slot's buffers and a control buffer, with their lengths; all
         // outlive the call, and none is accessed during it.
-        let received = unsafe {
-            libc::recvmmsg(
-                self.fd.as_raw_fd(),
-                headers.as_mut_ptr(),
-                count as u32,
-                libc::MSG_DONTWAIT,
-                std::ptr::null_mut(),
-            )
-        };
+        let received = unsafe { receive_messages(self.fd.as_fd(), &mut headers[..count]) };
         let received = match check(received) {
             Ok(received) => received as usize,
             Err(error) => match error.raw_os_error() {
@@ -262,7 +254,7 @@ impl PacketSocket {
             // SAFETY: the kernel fills the buffers in order, and never past their lengths.
             unsafe { slot.rest.set_len(len - slot.head_len) };
             slot.truncated = headers[n].msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-            slot.tag = vlan_tag(&control[n][..headers[n].msg_hdr.msg_controllen.min(CONTROL_BYTES)]);
+            slot.tag = vlan_tag(&control[n][..control_len(&headers[n]).min(CONTROL_BYTES)]);
         }
         Ok(received)
     }
@@ -281,13 +273,11 @@ impl PacketSocket {
             }
             // An `IoSlice` is an iovec, as its documentation says. The kernel only reads.
             header.msg_hdr.msg_iov = frame.as_ptr().cast_mut().cast();
-            header.msg_hdr.msg_iovlen = frame.len();
+            header.msg_hdr.msg_iovlen = frame.len() as _;
         }
         // SAFETY: each header points to the vectors of a frame, and perhaps to the address; both outlive the
         // call.
-        let sent = unsafe {
-            libc::sendmmsg(self.fd.as_raw_fd(), headers.as_mut_ptr(), count as u32, libc::MSG_DONTWAIT)
-        };
+        let sent = unsafe { send_messages(self.fd.as_fd(), &mut headers[..count]) };
         match check(sent) {
             Ok(sent) => Ok(sent as usize),
             Err(error) => match error.raw_os_error() {

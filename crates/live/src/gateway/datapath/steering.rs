@@ -10,6 +10,7 @@ use super::socket::PacketSocket;
 use crate::gateway::config::{GatewayConfig, MAX_WORKERS};
 use crate::gateway::counter::Counter;
 use crate::gateway::interfaces::ports::{Bridge, Ports, Role};
+use crate::gateway::mss_clamp::Clamp;
 use crate::gateway::policy::{Action, mapped, rules};
 use crate::tcx::{self, Hook};
 use anyhow::{Context, anyhow, bail};
@@ -17,6 +18,7 @@ use ipnet::Ipv6Net;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::ack_filter::{Group, Holdout, Sent};
+use paceline_pep::experiment::Assignment;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -87,21 +89,34 @@ impl Steering {
             ..layout::Settings::default()
         };
         self.map("settings")?.update(&ONLY, &settings.to_bytes(), MapFlags::ANY)?;
+        self.set_experiment(Assignment::ALL)?;
         self.set_policies(config, policy_number)
     }
     /// Passes on the properties of the bridge that change at run time.
     pub fn set_bridge(&self, bridge: &Bridge) -> anyhow::Result<()> {
-        let map = self.map("settings")?;
-        let old = map.lookup(&ONLY, MapFlags::ANY)?;
-        let old = old.as_deref().and_then(layout::Settings::from_bytes);
-        let old = old.context("the program has no settings")?;
         let (bridge, redirect_limit) = (bridge.address, bridge.longest_frame.unwrap_or(0));
-        let new = layout::Settings { bridge, redirect_limit, ..old };
+        self.change_settings(|old| layout::Settings { bridge, redirect_limit, ..old }).map(|_| ())
+    }
+    /// Sets the highest segment size that SYNs may announce; whether it is another one than before.
+    pub fn set_clamp(&self, clamp: Clamp) -> anyhow::Result<bool> {
+        let (clamp_mss, clamp_mtu) = (clamp.mss, clamp.mtu);
+        self.change_settings(|old| layout::Settings { clamp_mss, clamp_mtu, ..old })
+    }
+    fn change_settings(
+        &self,
+        change: impl FnOnce(layout::Settings) -> layout::Settings,
+    ) -> anyhow::Result<bool> {
+        let map = self.map("settings")?;
+        let settings = || -> Option<layout::Settings> {
+            layout::Settings::from_bytes(map.lookup(&ONLY, MapFlags::ANY).ok()??.as_slice())
+        };
+        let old = settings().context("the program has no settings")?;
+        let new = change(old);
         if new != old {
             map.update(&ONLY, &new.to_bytes(), MapFlags::ANY)
-                .context("cannot change the bridge's settings")?;
+                .context("cannot change the program's settings")?;
         }
-        Ok(())
+        Ok(new != old)
     }
     /// Replaces the policies while there are connections. The workers decide for each connection, since they
     /// know which ones are theirs, and leave the others to the kernel.
@@ -173,6 +188,13 @@ impl Steering {
             .update(&ONLY, &value.to_bytes(), MapFlags::ANY)
             .context("cannot change the compared groups")
     }
+    /// Chooses the devices whose new connections are accelerated.
+    pub fn set_experiment(&self, assignment: Assignment) -> anyhow::Result<()> {
+        let value = layout::Experiment { seed: assignment.seed, share: assignment.share };
+        self.map("experiments")?
+            .update(&ONLY, &value.to_bytes(), MapFlags::ANY)
+            .context("cannot change the accelerated devices")
+    }
     /// Data that servers have sent to a group so far.
     pub fn sent_to(&self, group: Group) -> anyhow::Result<Sent> {
         let index = match group {
@@ -196,6 +218,7 @@ impl Steering {
             (layout::LEFT_BY_CONNECTION, Counter::LeftByConnection),
             (layout::LEFT_WITHOUT_HEARTBEAT, Counter::LeftWithoutPulse),
             (layout::LEFT_BY_OVERLOAD, Counter::LeftByOverload),
+            (layout::LEFT_BY_EXPERIMENT, Counter::LeftByExperiment),
             (layout::REDIRECTED, Counter::PacketsSentAcross),
         ];
         let Ok(map) = self.map("counters") else { return Vec::new() };

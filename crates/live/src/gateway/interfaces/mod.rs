@@ -5,12 +5,14 @@
 //! - [`bridge`] makes the interfaces ports of one kernel bridge; [`router`] prepares a machine that routes
 //!   between them. Both return the interface indices ([`ports`]) that the data path is attached to, and both
 //!   are asked once a second whether the gateway can still work between its interfaces.
+//! - [`mtu`] has the MTUs of both.
 //! - [`device`] reads the state of a network device from `ip -json`.
 //!
 //! No packet passes this module, except the SYN-ACKs that side detection counts before the gateway starts.
 
 pub mod bridge;
 pub mod device;
+pub mod mtu;
 pub mod ports;
 pub mod router;
 pub mod side_detection;

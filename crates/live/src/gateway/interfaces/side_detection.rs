@@ -13,9 +13,9 @@ use anyhow::{Context, bail};
 use paceline_net::{FlowKey, TcpFlags};
 use std::collections::BTreeSet;
 
-/// Bytes received of each packet. Chosen: more than link, IP and TCP headers with all options, which a
-/// SYN-ACK consists of.
-const CAPTURE_BYTES: u32 = 192;
+/// Bytes received of each packet. Chosen: more than link header, encapsulation, IP and TCP headers with all
+/// options (22, 104, 40 and 60 bytes), which a SYN-ACK consists of.
+const CAPTURE_BYTES: u32 = 256;
 /// Difference in answered connections that decides. Chosen: single connections are opened from the servers'
 /// side too.
 const LEAD: usize = 3;

@@ -17,6 +17,8 @@ pub struct Counters {
     pub uploads_offloaded: u64,
     /// Frames that could not be parsed and were forwarded unchanged.
     pub unreadable: u64,
+    /// Frames in a tunnel.
+    pub tunnelled: u64,
     /// Frames lost because the socket's buffers were full.
     pub lost_in: u64,
     /// Frames lost because the send queue was full, or refused by the device.
@@ -30,7 +32,7 @@ pub struct Counters {
 
 impl Counters {
     /// The counters with their values.
-    pub fn values(&self) -> [(Counter, u64); 12] {
+    pub fn values(&self) -> [(Counter, u64); 13] {
         [
             (Counter::FramesIn, self.frames_in),
             (Counter::FramesOut, self.frames_out),
@@ -38,6 +40,7 @@ impl Counters {
             (Counter::FrameBytesFromServers, self.bytes_in[Side::Server as usize]),
             (Counter::FrameBytesFromDevices, self.bytes_in[Side::Mobile as usize]),
             (Counter::FramesUnreadable, self.unreadable),
+            (Counter::FramesTunnelled, self.tunnelled),
             (Counter::FramesLostIn, self.lost_in),
             (Counter::FramesLostOut, self.lost_out),
             (Counter::ConnectionsLeftAlone, self.left_to_kernel),

@@ -16,9 +16,14 @@ use crate::gateway::crash_recovery::journal::Writer;
 use crate::gateway::datapath::frame::{Arrival, ICMP, ICMPV6, Link, Outgoing};
 use crate::gateway::datapath::links::Links;
 use crate::gateway::interfaces::ports::Role;
+use crate::gateway::mss_clamp::Clamp;
 use crate::gateway::policy::{Action, Table};
 use paceline_net::fragments::{Fragments, fragment, is_fragment};
-use paceline_net::{Bytes, Duration, FlowKey, Instant, Packet, TcpFlags, Transport};
+use paceline_net::rewrite::{self, Unparsed};
+use paceline_net::{
+    Bytes, Checksum, Duration, FlowKey, Instant, IpHeader, Packet, SeqNumber, TcpFlags, TcpHeader,
+    TcpOptions, Timestamps, Transport,
+};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};
 use paceline_pep::ack_filter::Holdout;
@@ -48,6 +53,7 @@ pub struct Engine {
     relay: Option<Accelerator>,
     uplink: Option<Uplink>,
     policies: Table,
+    clamp: Clamp,
     egress: Egress,
     /// Fragments that wait for the rest of their datagram, by side and link header.
     fragments: Fragments<(Side, Link)>,
@@ -59,6 +65,8 @@ pub struct Engine {
     unreadable: u64,
     /// Packets of the accelerators for connections whose link header is unknown.
     unknown_links: u64,
+    /// Probes of servers after a change of tunnel.
+    server_probes: u64,
     /// Captures of single connections.
     pub taps: Taps,
     seed: u64,
@@ -106,6 +114,7 @@ impl Engine {
             relay: has_relay.then(|| Accelerator::new(relay)),
             uplink: Uplink::new(&config.filter, line),
             policies: Table::new(&config.policy),
+            clamp: Clamp::default(),
             egress: match role {
                 Role::Bridge { .. } => Egress::Bridge(Links::new(link_limit(config), !seed)),
                 Role::Router { addresses, .. } => Egress::Router(addresses),
@@ -115,6 +124,7 @@ impl Engine {
             ambiguous_networks: 0,
             unreadable: 0,
             unknown_links: 0,
+            server_probes: 0,
             taps: Taps::default(),
             seed,
             policies_changed: false,
@@ -152,10 +162,11 @@ impl Engine {
     }
 
     /// Handles a packet that arrived from `side` with the link header `link`.
-    pub fn take(&mut self, now: Instant, side: Side, link: Link, packet: Packet) -> Fate {
+    pub fn take(&mut self, now: Instant, side: Side, link: Link, mut packet: Packet) -> Fate {
         if is_fragment(&packet) {
             return self.take_fragment(now, side, link, packet);
         }
+        self.clamp.apply(&link, &mut packet);
         let link = self.egress_link(link);
         let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header()) else {
             if !matches!(packet.transport, Transport::Other(ICMP | ICMPV6)) {
@@ -167,13 +178,14 @@ impl Engine {
             return Fate::Handled;
         };
         let key = if side == Side::Server { key } else { key.reversed() };
+        let tunnelled = link.tunnel().is_some();
         let (syn, data) = (tcp.flags.contains(TcpFlags::SYN), tcp.payload_len > 0);
         let ends_offload = side == Side::Server && (data || tcp.flags.contains(TcpFlags::FIN));
         let Self { accelerator, relay, egress, .. } = self;
         let is_accelerated =
             |key: &FlowKey| accelerator.knows(key) || relay.as_ref().is_some_and(|relay| relay.knows(key));
         if let Egress::Bridge(links) = egress
-            && !links.learn(key, side.other(), link, syn, is_accelerated)
+            && !links.learn(now, (key, syn), side.other(), link.clone(), is_accelerated)
         {
             self.ambiguous_networks += 1;
             return self.forward(side, link, packet);
@@ -189,18 +201,27 @@ impl Engine {
             (Action::Leave, _, _) if !syn => {
                 return match self.forward(side, link, packet) {
                     Fate::Forward(frame) => Fate::ForwardAndLeave(key, frame),
-                    other => other,
+                    _ => Fate::LeaveToKernel(key),
                 };
             }
             (Action::Filter | Action::Leave, _, _) => return self.forward(side, link, packet),
             _ => &mut self.accelerator,
         };
+        if tunnelled && !syn && !accelerator.knows(&key) {
+            let left = side == Side::Server && data;
+            if left {
+                accelerator.count_mid_flow();
+            }
+            let fate = self.forward(side, link, packet);
+            return if left { Fate::LeaveToKernel(key) } else { fate };
+        }
         let take_back = ends_offload && accelerator.is_offloaded(&key);
         accelerator.input(now, side, packet);
         match side {
             Side::Server if data && !syn && !accelerator.knows(&key) => Fate::LeaveToKernel(key),
             Side::Server if take_back => Fate::TakeBack(key),
-            Side::Mobile if data && accelerator.may_offload(&key) => Fate::OffloadUpload(key),
+            // The worker learns from an upload's packets that a tunnel has changed.
+            Side::Mobile if data && !tunnelled && accelerator.may_offload(&key) => Fate::OffloadUpload(key),
             _ => Fate::Handled,
         }
     }
@@ -219,22 +240,55 @@ impl Engine {
     /// Forwards the fragments that are not put together.
     fn forward_fragments(&mut self, now: Instant) {
         while let Some(((side, link), packet)) = self.fragments.pop(now) {
-            let frame = Outgoing::new(self.egress_link(link), packet, 0);
-            self.leaving.push_back((side.other(), frame));
+            let frames = Outgoing::frames(self.egress_link(link), packet, 0, Vec::new(), false);
+            self.leaving.extend(frames.into_iter().map(|frame| (side.other(), frame)));
         }
     }
     /// Forwards a packet from `side` unchanged: as a frame, or as the fragments that it was put together
     /// from.
     fn forward(&mut self, side: Side, link: Link, packet: Packet) -> Fate {
         let segment = packet.offload.super_segment();
-        if !packet.offload.reassembled {
+        if packet.offload.reassembled {
+            self.leave_in_fragments(side.other(), &link, packet, false);
+        } else if link.tunnel().is_none() {
             return Fate::Forward(Outgoing::new(link, packet, segment));
+        } else {
+            self.leave(side.other(), Outgoing::frames(link, packet, segment, Vec::new(), false));
         }
-        self.leave_in_fragments(side.other(), link, packet);
         Fate::Handled
     }
-    fn leave_in_fragments(&mut self, side: Side, link: Link, packet: Packet) {
-        self.leaving.extend(fragment(packet).into_iter().map(|part| (side, Outgoing::new(link, part, 0))));
+    fn leave_in_fragments(&mut self, side: Side, link: &Link, packet: Packet, own: bool) {
+        for part in fragment(packet) {
+            self.leave(side, Outgoing::frames(link.clone(), part, 0, Vec::new(), own));
+        }
+    }
+    fn leave(&mut self, side: Side, frames: Vec<Outgoing>) {
+        self.leaving.extend(frames.into_iter().map(|frame| (side, frame)));
+    }
+    /// Probes the server of a connection whose tunnel towards the device is doubtful, by an empty segment
+    /// below the client's sequence number, which every endpoint answers (RFC 9293, section 3.10.7.4): the
+    /// answer shows the tunnel. `packet` is a segment to the client, with the numbers of both ends.
+    fn probe_server(&mut self, now: Instant, key: &FlowKey, packet: &Packet) {
+        let Egress::Bridge(links) = &mut self.egress else { return };
+        let Some(tcp) = packet.tcp_header().filter(|_| links.take_probe(key, now)) else { return };
+        let Some(link) = links.find(key, Side::Server) else { return };
+        let stamps = tcp.options.timestamps.map(|stamps| Timestamps { val: stamps.ecr, ecr: stamps.val });
+        let probe = TcpHeader {
+            src_port: tcp.dst_port,
+            dst_port: tcp.src_port,
+            seq: SeqNumber(tcp.ack.0.wrapping_sub(1)),
+            ack: tcp.seq,
+            flags: TcpFlags::ACK,
+            window: tcp.window,
+            options: TcpOptions { timestamps: stamps, ..TcpOptions::default() },
+            payload_len: 0,
+        };
+        let ip = IpHeader { src: packet.ip.dst, dst: packet.ip.src, special: false, ..packet.ip };
+        let ip = IpHeader { traffic_class: 0, hop_limit: 64, ..ip };
+        let none = std::iter::empty();
+        let probe = rewrite::segment(ip, probe, Unparsed::default(), Checksum::Unverified, none);
+        self.server_probes += 1;
+        self.leave(Side::Server, Outgoing::frames(link, probe, 0, Vec::new(), true));
     }
 
     /// Marks a connection's upload as left to the kernel. False if that is not allowed any more.
@@ -273,7 +327,14 @@ impl Engine {
                 let segment = segment.max(packet.offload.super_segment());
                 self.taps.on_packet(now, &key, (side, true), &packet, &body);
                 if packet.offload.reassembled {
-                    self.leave_in_fragments(side, link, packet);
+                    self.leave_in_fragments(side, &link, packet, true);
+                    continue;
+                }
+                if link.tunnel().is_some() {
+                    if side == Side::Mobile && packet.tcp_header().is_some_and(|tcp| tcp.payload_len > 0) {
+                        self.probe_server(now, &key, &packet);
+                    }
+                    self.leave(side, Outgoing::frames(link, packet, segment, body, true));
                     continue;
                 }
                 return Some((side, Outgoing::gathered(link, packet, segment, body)));
@@ -316,6 +377,10 @@ impl Engine {
     /// Sets the connections whose ACKs are not filtered from now on.
     pub fn set_holdout(&mut self, holdout: Holdout) {
         self.uplink.iter_mut().for_each(|uplink| uplink.set_holdout(holdout));
+    }
+    /// Sets the highest segment size that SYNs may announce.
+    pub fn set_clamp(&mut self, clamp: Clamp) {
+        self.clamp = clamp;
     }
     /// See [`Accelerator::resume`].
     pub fn resume(&mut self) {
@@ -410,6 +475,7 @@ impl Engine {
             (Counter::AmbiguousNetworks, self.ambiguous_networks),
             (Counter::FramesUnreadable, self.unreadable),
             (Counter::UnknownLinks, self.unknown_links),
+            (Counter::ServerProbes, self.server_probes),
         ]);
         self.uplink.iter().for_each(|uplink| uplink.add_counters(&mut counters));
         counters

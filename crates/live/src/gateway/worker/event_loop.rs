@@ -18,6 +18,7 @@ use crate::gateway::datapath::frame::{self, Arrival, Link, Outgoing};
 use crate::gateway::datapath::slot::Slot;
 use crate::gateway::datapath::socket::{BATCH, PacketSocket};
 use crate::gateway::datapath::steering::{HEARTBEAT_TIMEOUT, Heartbeat, KernelPart};
+use crate::service::privileges;
 use anyhow::{Context, bail};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -25,6 +26,8 @@ use paceline_net::{Duration, FlowKey, Instant, Packet};
 use paceline_pep::accelerator::Side;
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 /// Time for full sockets to drain when the worker ends. Chosen: 4096 full frames take 50 ms at 1 Gb/s.
@@ -81,6 +84,8 @@ pub struct Worker {
     /// The kernel is to forward everything for the time being.
     aside: bool,
     requested_at: Instant,
+    /// Time of the last turn in nanoseconds, for the watchdog.
+    turned_at: Arc<AtomicU64>,
     /// Numbers of connections detached and reset before draining began.
     released_before_end: (u64, u64),
 }
@@ -119,8 +124,14 @@ impl Worker {
             draining_until: None,
             aside: false,
             requested_at: Instant::ZERO,
+            turned_at: Arc::new(AtomicU64::new(clock::now().as_nanos())),
             released_before_end: (0, 0),
         }
+    }
+
+    /// The time of the worker's last turn, in nanoseconds of [`clock::now`].
+    pub fn turned_at(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.turned_at)
     }
 
     /// Runs until the worker is drained or aborted. On an error the worker ends, and the kernel forwards at
@@ -129,8 +140,11 @@ impl Worker {
         // A real-time worker does not keep the kernel's network threads from running for long: it sleeps
         // without the packets that they bring.
         prefer_this_thread();
+        // Packets of strangers are parsed without any privilege.
+        privileges::keep(&[], None).context("cannot give up privileges")?;
         loop {
             let (now, before) = (clock::now(), self.counters.bytes_in);
+            self.turned_at.store(now.as_nanos(), Ordering::Relaxed);
             self.update_heartbeat(now)?;
             let taken = self.turn(now)?;
             let bytes: u64 =
@@ -211,6 +225,7 @@ impl Worker {
     }
 
     fn on_datagram(&mut self, now: Instant, side: Side, link: Link, packet: Packet) {
+        self.counters.tunnelled += u64::from(link.tunnel().is_some());
         match self.engine.take(now, side, link, packet) {
             Fate::Handled => {}
             Fate::LeaveToKernel(key) => {
@@ -336,6 +351,7 @@ impl Worker {
                 self.batching.set_tick(config.tick);
                 self.engine.configure(&config);
             }
+            WorkerRequest::Clamp(clamp) => self.engine.set_clamp(clamp),
             WorkerRequest::HoldOut(holdout) => self.engine.set_holdout(holdout),
             WorkerRequest::Capture(tap) => {
                 self.engine.taps.sweep(now);

@@ -3,7 +3,7 @@
 use crate::accelerator::machine::FlowEntry;
 use crate::accelerator::machine::opening::Openings;
 use crate::accelerator::pacing::Spacing;
-use crate::accelerator::stats::AcceleratorStats;
+use crate::accelerator::stats::{AcceleratorStats, BypassReason};
 use crate::accelerator::{
     Accelerator, AcceleratorConfig, ClientLimit, DeviceSnapshot, FlowRecord, FlowSnapshot, Side, Transmission,
 };
@@ -175,6 +175,10 @@ impl Accelerator {
     /// Whether a connection (key from server to mobile) is accelerated, or may be when its server sends.
     pub fn knows(&self, key: &FlowKey) -> bool {
         self.flows.holds(key) || self.openings.holds(key)
+    }
+    /// Counts a data segment of a connection that is not known, which the caller forwards itself.
+    pub fn count_mid_flow(&mut self) {
+        self.shared.stats.bypass(BypassReason::MidFlow);
     }
     /// Connections being accelerated.
     pub fn flow_count(&self) -> usize {

@@ -8,7 +8,7 @@ use crate::accelerator::machine::memory::PathNeed;
 use crate::accelerator::machine::timers::Alarm;
 use crate::accelerator::pacing::Spacing;
 use crate::accelerator::rate::RateController;
-use crate::accelerator::rate::fading::Fading;
+use crate::accelerator::rate::losses::fading::Fading;
 use crate::accelerator::rate::sample::AckSample;
 use paceline_net::{Bytes, Duration, Instant};
 use std::collections::VecDeque;

@@ -14,15 +14,15 @@
 //! a few packets drops bursts. Losses while the buffer had room (`buffer_high_water`), and in the silences of
 //! a radio that fades (`fading`), are the radio's. Left out: ECN.
 
-use crate::accelerator::rate::buffer_high_water::BufferHighWater;
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
-use crate::accelerator::rate::fading::MIN_SILENCE;
-use crate::accelerator::rate::flight_cap::{FlightCap, FlightRound, is_notable};
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
 use crate::accelerator::rate::load_delay::LoadDelay;
+use crate::accelerator::rate::losses::buffer_high_water::BufferHighWater;
+use crate::accelerator::rate::losses::fading::MIN_SILENCE;
+use crate::accelerator::rate::losses::flight_cap::{FlightCap, FlightRound, is_notable};
+use crate::accelerator::rate::losses::short_buffer::{Round, ShortBuffer, is_lossy};
 use crate::accelerator::rate::min_rtt::MinRtt;
 use crate::accelerator::rate::sample::AckSample;
-use crate::accelerator::rate::short_buffer::{Round, ShortBuffer, is_lossy};
 use crate::accelerator::rate::target_delay::{AckGap, MAX_PAUSE, TargetDelay};
 use paceline_net::{Duration, Instant, Rate};
 use std::hint::black_box;
@@ -281,7 +281,10 @@ impl Adaptive {
             self.lossy_radio_until = now + LOSSY_RADIO_FOR;
         }
         let radio_loss = self.is_radio_loss(now);
-        self.buffer_high_water.on_round(now, lost, lossy || is_notable(delivered, lost));
+        // Losses found in this round trip happened in it or in the one before.
+        let had_room = self.buffer_high_water.had_evident_room(now);
+        let excess = self.flight_cap.most().saturating_sub(self.bandwidth_delay());
+        self.buffer_high_water.on_round(now, lost, lossy || is_notable(delivered, lost), excess);
         let lost = if radio_loss { 0 } else { lost };
         let without_sack = self.without_sack;
         let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), without_sack };
@@ -293,7 +296,8 @@ impl Adaptive {
                 delivered,
                 lost,
                 recent_silence,
-                had_room: self.buffer_high_water.had_evident_room(now),
+                had_room,
+                without_queue: known && self.min_rtt.is_without_queue(self.round_lowest_rtt),
                 startup: self.startup,
                 bandwidth_delay: self.bandwidth_delay(),
             };

@@ -9,7 +9,7 @@
 //! Unlike the draft, one state serves the whole device instead of one per segment: intervals are at least a
 //! round trip.
 
-use crate::accelerator::rate::short_buffer::is_lossy;
+use crate::accelerator::rate::losses::short_buffer::is_lossy;
 use paceline_net::{Duration, Instant};
 use std::hint::black_box;
 

@@ -6,21 +6,18 @@
 //! published, and `adaptive`, the default. `adaptive` feeds the sample to its estimators and combines their
 //! results: `delivery_rate` (capacity), `min_rtt` with `loaded_rtt` (propagation delay), `load_delay` (delay
 //! that grows with load and is no queue), `target_delay` with `in_order_stalls` (standing queue to keep),
-//! `short_buffer` and `buffer_high_water` (whether losses come from a full buffer). `fading` decides, beside
-//! the control, whether the packets that a silent radio leaves unanswered are lost or late.
+//! `losses` (whether they come from a full buffer). `losses::fading` decides, beside the control, whether the
+//! packets that a silent radio leaves unanswered are lost or late.
 
 pub(in crate::accelerator) mod adaptive;
-pub(in crate::accelerator) mod buffer_high_water;
 pub(in crate::accelerator) mod delivery_rate;
-pub(in crate::accelerator) mod fading;
-pub(in crate::accelerator) mod flight_cap;
 pub(in crate::accelerator) mod in_order_stalls;
 pub(in crate::accelerator) mod load_delay;
 pub(in crate::accelerator) mod loaded_rtt;
+pub(in crate::accelerator) mod losses;
 pub(in crate::accelerator) mod min_rtt;
 pub(in crate::accelerator) mod paper;
 pub(in crate::accelerator) mod sample;
-pub(in crate::accelerator) mod short_buffer;
 pub(in crate::accelerator) mod target_delay;
 
 use crate::accelerator::rate::adaptive::{Adaptive, AdaptiveParameters};

@@ -17,6 +17,8 @@ pub(in crate::cell) struct Forwarding {
     line: VecDeque<(Instant, Packet)>,
     /// The time at which the core sends its packets to the target; none until it is known.
     switched_at: Option<Instant>,
+    /// Whether the core has switched its path, and it was said.
+    switched: bool,
     forwarded: u64,
 }
 
@@ -24,7 +26,7 @@ impl Forwarding {
     /// Packets still on their way from an earlier source arrive at the new target as they would have there.
     pub fn begin(config: ForwardingConfig, former: Option<Self>) -> Self {
         let line = former.map(|former| former.line).unwrap_or_default();
-        Self { config, line, switched_at: None, forwarded: 0 }
+        Self { config, line, switched_at: None, switched: false, forwarded: 0 }
     }
     /// The source forwards a packet.
     pub fn forward(&mut self, now: Instant, packet: Packet) {
@@ -47,6 +49,11 @@ impl Forwarding {
     /// Service in the target has begun: the target asks the core to switch its path.
     pub fn on_service(&mut self, now: Instant) {
         self.switched_at = Some(now + self.config.path_switch);
+    }
+    /// Whether the core has switched its path, once.
+    pub fn take_switch(&mut self, now: Instant) -> bool {
+        let switched = self.switched_at.is_some_and(|at| at <= now);
+        switched && !std::mem::replace(&mut self.switched, true)
     }
     /// The next packet that the target has.
     pub fn pop(&mut self, now: Instant) -> Option<Packet> {

@@ -20,7 +20,7 @@ use crate::duplex::Direction;
 use crate::mac::random_access::Cause;
 use crate::radio::Point;
 use crate::slot::{Slot, SlotSpan};
-use paceline_net::{DropReason, Instant, Output};
+use paceline_net::{DropReason, Event, Instant, Output, ServingCell};
 
 impl Cell {
     /// Moves a station along a straight line to a position in metres from site 0; its serving cell is kept. A
@@ -116,6 +116,21 @@ impl Cell {
             record.served_at = Some(now);
             record.left_at.get_or_insert(now);
         }
+        // Packets of the station pass the new cell at once, those towards it after the switch of the path.
+        self.tell_core(station, true);
+        if self.stations[station].forwarding.is_none() {
+            self.tell_core(station, false);
+        }
+    }
+    /// Tells the core the serving cell of a direction, if it is another one.
+    fn tell_core(&mut self, station: usize, uplink: bool) {
+        let state = &mut self.stations[station];
+        let (cell, known) = (state.cell, &mut state.core_cells[usize::from(uplink)]);
+        if std::mem::replace(known, cell) == cell {
+            return;
+        }
+        let event = Event::ServingCell(ServingCell { station, cell, uplink });
+        self.output.push_back(Output::Event(event.into()));
     }
     /// The packets that the source has forwarded enter the buffer of the target.
     pub(in crate::cell) fn take_forwarded(&mut self, station: usize, now: Instant) {
@@ -125,9 +140,13 @@ impl Cell {
             state.downlink.bearer.buffer.push(now, packet);
         }
         let (forwarded, finished) = (forwarding.forwarded(), forwarding.finished(now));
+        let switches = forwarding.take_switch(now);
         state.downlink.collect_dropped(&mut self.output);
         if finished {
             self.stations[station].forwarding = None;
+        }
+        if switches {
+            self.tell_core(station, false);
         }
         let of_handover = |record: &&mut HandoverRecord| {
             record.station == station && record.cause != HandoverCause::LinkFailure

@@ -91,7 +91,7 @@ impl Cell {
         };
         let sinr_db = network.mean_sinr_db(placed, slot);
         if mover.monitor.sample(slot, config, sinr_db) {
-            self.stations[index].downlink.stats.radio_link_failures += 1;
+            self.stations[index].downlink.mac.stats.radio_link_failures += 1;
             self.fail_link(slot, index);
         }
     }

@@ -75,11 +75,14 @@ pub struct Part {
     pub over: Vec<(&'static str, Vec<String>)>,
 }
 
-/// The fates of the dynamic runs: as published, and forwarded without losses.
-const FATES: [(&str, &[&str]); 2] =
-    [("drop", &[]), ("forward", &["sidelink.fate=forward", "sidelink.rlc=am"])];
+/// The fates of the dynamic runs: as published, forwarded without losses, and on both paths for a time.
+const FATES: [(&str, &[&str]); 3] = [
+    ("drop", &[]),
+    ("forward", &["sidelink.fate=forward", "sidelink.rlc=am"]),
+    ("duplicate", &["sidelink.fate=duplicate"]),
+];
 
-/// All sweeps: the four routes over windows, and every TCP in the dynamic setting, with both fates.
+/// All sweeps: the four routes over windows, and every TCP in the dynamic setting, with every fate.
 pub fn parts() -> Vec<Part> {
     let strings = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
     let windows: Vec<&str> = WINDOWS.iter().map(|(window, _)| *window).collect();

@@ -32,7 +32,7 @@ impl Experiment<'_> {
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = vec![self.timeline(), self.infrastructure(), self.direct(), self.windows()];
         rows.extend(self.at_switches());
-        rows.extend([self.throughputs(), self.forwarded(), self.modern()]);
+        rows.extend([self.throughputs(), self.forwarded(), self.duplicated(), self.modern()]);
         rows
     }
 
@@ -228,11 +228,18 @@ impl Experiment<'_> {
         let base = Row::of("4i", "throughput in the dynamic setting", statement, values);
         Row { holds: ordered(false), holds_in_ci95: ordered(true), why, ..base }
     }
+    /// The throughputs of a fate that keeps the packets.
+    fn kept(&self, fate: &'static str, quantity: &str, why: &str) -> Row {
+        let values = TCPS.iter().map(|tcp| Value::new(tcp.name, "Mb/s", None, self.dynamic(fate, tcp.name)));
+        Row { why: why.to_owned(), ..Row::of(fate, quantity, "", values.collect()) }
+    }
     fn forwarded(&self) -> Row {
-        let values =
-            TCPS.iter().map(|tcp| Value::new(tcp.name, "Mb/s", None, self.dynamic("forward", tcp.name)));
-        let why = String::from("the same with fate = forward and rlc = am: no packet is lost at a change");
-        Row { why, ..Row::of("forward", "throughput, dynamic, packets forwarded", "", values.collect()) }
+        let why = "the same with fate = forward and rlc = am: no packet is lost at a change";
+        self.kept("forward", "throughput, dynamic, packets forwarded", why)
+    }
+    fn duplicated(&self) -> Row {
+        let why = "the same with fate = duplicate: both paths send for a time, in UM";
+        self.kept("duplicate", "throughput, dynamic, packets duplicated", why)
     }
     fn modern(&self) -> Row {
         let today = TCPS.iter().filter(|tcp| !tcp.published);

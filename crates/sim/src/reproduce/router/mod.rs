@@ -6,5 +6,5 @@
 mod parts;
 mod rows;
 
-pub use parts::{Part, SHAPED, parts};
+pub use parts::{DROPS, Part, SHAPED, parts};
 pub use rows::Experiment;

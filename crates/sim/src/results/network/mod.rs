@@ -2,7 +2,6 @@
 //! pairs with direct links, and changes of the serving cell.
 
 pub(super) mod handover;
-pub(super) mod handover_table;
 pub(super) mod paths;
 pub(super) mod queue;
 pub(super) mod router;

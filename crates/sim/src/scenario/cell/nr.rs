@@ -62,8 +62,10 @@ pub struct Nr {
     pub t_reassembly: Duration,
     /// Sequence number of PDCP in bits (TS 38.331 pdcp-SN-SizeDL and -UL). srsRAN has 18 for 5QI 9.
     pub pdcp_sn: u8,
-    /// PDCP t-Reordering. srsRAN has 220 ms. Chosen: longer than `t_reassembly` and a retransmission by RLC.
-    pub pdcp_t_reordering: Duration,
+    /// PDCP t-Reordering. srsRAN has 220 ms. If left out, 100 ms with RLC UM, longer than `t_reassembly`, and
+    /// 500 ms with RLC AM, longer than most of its recoveries over a fading channel (docs/path-switch.md).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pdcp_t_reordering: Option<Duration>,
     /// Whether SDAP adds its header of one byte (TS 37.324 §6.2.2).
     pub sdap_header: bool,
     /// A configured grant of every station (TS 38.321 §5.8.2, type 1). If left out, none.
@@ -130,7 +132,7 @@ impl Default for Nr {
             rlc_am_sn: 18,
             t_reassembly: Duration::from_millis(50),
             pdcp_sn: 18,
-            pdcp_t_reordering: Duration::from_millis(100),
+            pdcp_t_reordering: None,
             sdap_header: false,
             configured_grant: None,
         }
@@ -175,7 +177,7 @@ impl Section for Nr {
             key!(rlc_am_sn, one_of(&[12, 18]).unit("bits")),
             key!(t_reassembly, one_of_ms(&T_REASSEMBLY_MS)),
             key!(pdcp_sn, one_of(&[12, 18]).unit("bits")),
-            key!(pdcp_t_reordering, one_of_ms(&T_REORDERING_MS)),
+            key!(pdcp_t_reordering?, one_of_ms(&T_REORDERING_MS)),
         ]
     }
 }

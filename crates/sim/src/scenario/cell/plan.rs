@@ -3,7 +3,7 @@
 //! with the clause.
 
 use super::super::limits::Problem;
-use super::{AckModeName, Cell, DuplexMode, Nr, RatName};
+use super::{AckModeName, Cell, DuplexMode, Nr, RatName, RlcMode};
 use paceline_net::units::Hertz;
 use paceline_net::{Duration, SlotPattern};
 use paceline_ran::lte::prach;
@@ -215,7 +215,7 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
     let of_lte =
         "left out with rat = \"nr\", whose stations follow cell.nr.uplink_mcs_table (TS 38.214 §6.1.4.1)";
     Problem::unless(!cell.uplink_64qam, "cell.uplink_64qam", cell.uplink_64qam, of_lte)?;
-    let config = nr_config(nr, numerology);
+    let config = nr_config(nr, cell.rlc, numerology);
     let timing = nr_timing(nr, &config, numerology, &duplex)?;
     check_periods(cell, nr, numerology, timing.period() as u64)?;
     check_beams(nr, range, frequency)?;
@@ -236,7 +236,8 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
 }
 
 /// The keys of `[cell.nr]` in slots.
-fn nr_config(nr: &Nr, numerology: Numerology) -> NrConfig {
+fn nr_config(nr: &Nr, rlc: RlcMode, numerology: Numerology) -> NrConfig {
+    let default_reordering = Duration::from_millis(if rlc == RlcMode::Am { 500 } else { 100 });
     let clock = SlotClock::new(numerology);
     NrConfig {
         downlink_table: nr.mcs_table.into(),
@@ -263,7 +264,7 @@ fn nr_config(nr: &Nr, numerology: Numerology) -> NrConfig {
         }),
         sdap_header: nr.sdap_header,
         pdcp_sn: if nr.pdcp_sn == 12 { PdcpSn::Twelve } else { PdcpSn::Eighteen },
-        pdcp_reordering: Some(nr.pdcp_t_reordering),
+        pdcp_reordering: Some(nr.pdcp_t_reordering.unwrap_or(default_reordering)),
         ..NrConfig::new(numerology)
     }
 }

@@ -2,6 +2,8 @@
 //! with key, value, the allowed values and the clause.
 
 use crate::scenario::{Scenario, load};
+use paceline_net::Duration;
+use paceline_ran::Rat;
 use paceline_ran::lte::tdd::AckMode;
 
 fn with(keys: &[&str]) -> Result<Scenario, String> {
@@ -34,6 +36,11 @@ fn defaults_follow_the_frequency_and_the_duplex() {
         assert_eq!(plan.pattern().is_some(), tdd);
         let again = load("again.toml", &scenario.to_toml(), &[]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(again, scenario);
+    }
+    // RLC AM recovers over a fading channel in more time than t-Reordering of RLC UM.
+    for (rlc, reordering) in [("rlc=um", 100), ("rlc=am", 500)] {
+        let Rat::Nr(nr) = n78(rlc).unwrap().cell_plan().rat else { panic!("an NR cell") };
+        assert_eq!(nr.pdcp_reordering, Some(Duration::from_millis(reordering)), "{rlc}");
     }
     // A scenario of LTE FDD has no key of other cells in its complete form.
     let lte = with(&["bandwidth=20 MHz"]).unwrap().to_toml();

@@ -146,6 +146,13 @@ impl Pacer {
         self.chunk.left = if left < len { 0 } else { left };
         self.spacing.on_sent(now, Bytes(self.chunk.bytes), rate);
     }
+    /// The control's own rate has changed from `before` to `after`: the rest of the wait is that of the same
+    /// bytes at the new rate.
+    pub fn on_rate_change(&mut self, now: Instant, before: Rate, after: Rate) {
+        let rest = self.spacing.until().since(now).as_nanos();
+        let scaled = u128::from(rest) * u128::from(before.0) / u128::from(after.0.max(1));
+        self.spacing.take_back(now + Duration::from_nanos(u64::try_from(scaled).unwrap_or(u64::MAX >> 1)));
+    }
     /// Lets the next segment leave from `now` on.
     pub fn release(&mut self, now: Instant) {
         self.spacing.release(now);

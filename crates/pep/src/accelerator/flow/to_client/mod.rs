@@ -49,7 +49,7 @@ pub(in crate::accelerator) struct ToClient {
     segment: u32,
     /// Bytes in flight beyond which more does not raise the throughput: the bound of the overshoot.
     useful_window: u64,
-    /// The device's radio fades: it loses segments during outages (see `rate::fading`).
+    /// The device's radio fades: it loses segments during outages (see `rate::losses::fading`).
     fading: bool,
     scoreboard: Scoreboard,
     rtt: Rtt,

@@ -1,0 +1,268 @@
+//! `paceline police estimate`: what a policer would save on this traffic, before it is attached. At an
+//! interface the kernel program decides and counts, and drops nothing; a capture goes through its twin.
+
+use super::attach_args::{Direction, PolicyArgs};
+use super::host::{require, wait_while};
+use super::text::{kept, percent};
+use crate::failure::{Failure, Outcome};
+use crate::{capture_file, output};
+use anyhow::Context;
+use ipnet::IpNet;
+use paceline_live::clock;
+use paceline_live::police::{
+    self, Frame, FrameKey, FramePolicer, Link, Police, PolicerConfig, Reason, parse,
+};
+use paceline_live::stop::StopSignals;
+use paceline_net::Duration;
+use pcap_file::DataLink;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Bytes of TCP/IPv4 headers, above which a captured packet that is longer on the link than one frame was
+/// merged of segments. Chosen: the largest payload of an Ethernet frame of 1500 bytes.
+const ONE_FRAME: u32 = 1460;
+/// Share of ACKs of connections that began earlier above which the estimate says so, percent. Chosen.
+const MANY_EARLIER: f64 = 5.0;
+
+#[derive(clap::Args)]
+pub struct EstimateArgs {
+    /// Network device, or a capture (pcap, pcapng) with both directions
+    target: String,
+    /// The direction in which ACKs would be dropped (a device only)
+    #[arg(long)]
+    direction: Option<Direction>,
+    /// Network whose ACKs would be dropped (a capture only); the side of each connection that sends less data
+    /// if left out
+    #[arg(long, value_name = "PREFIX")]
+    receivers: Option<IpNet>,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// How long to count at a device, in seconds
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    seconds: u32,
+    /// CPU time of the router for a packet in ns, for the CPU time that would be saved
+    #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
+    ns_per_packet: Option<u32>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Packets of a count, and the decisions that a policer would have made.
+struct Estimate {
+    seconds: f64,
+    policed_packets: u64,
+    data_packets: u64,
+    acks: u64,
+    decisions: Vec<(Reason, u64)>,
+}
+
+pub fn run(args: &EstimateArgs) -> Outcome {
+    let estimate = if Path::new(&args.target).is_file() { of_capture(args)? } else { of_device(args)? };
+    output::print(&if args.json { estimate.as_json(args) } else { estimate.as_text(args) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn of_device(args: &EstimateArgs) -> Outcome<Estimate> {
+    let device = &args.target;
+    let index = police::interface(device)
+        .with_context(|| format!("{device}: neither a capture nor a network device"))
+        .map_err(Failure::Input)?;
+    let refuse = |text: &str| Failure::input(format!("{device} is a network device: {text}"));
+    let direction = args.direction.ok_or_else(|| refuse("--direction is missing: ingress or egress"))?;
+    if args.receivers.is_some() {
+        return Err(refuse("--receivers is for captures; --exempt leaves networks out"));
+    }
+    let config = args.policy.config(direction, true)?;
+    require()?;
+    let stop = StopSignals::register()?;
+    let attached = Police::attach(device, &config)?;
+    let began = clock::now();
+    output::message(&format!("counting at {device} for {} s; Ctrl-C ends it earlier\n", args.seconds));
+    let until = began + Duration::from_secs(args.seconds.into());
+    wait_while(&stop, || clock::now() < until && attached.is_attached());
+    let seconds = clock::now().as_secs_f64() - began.as_secs_f64();
+    let found = police::find(index)?;
+    let ours = found.iter().find(|found| found.direction == config.direction);
+    let report = ours.context("the policer was detached")?.report()?;
+    Ok(Estimate {
+        seconds,
+        policed_packets: report.packets,
+        data_packets: report.data_packets,
+        acks: report.acks,
+        decisions: report.decisions,
+    })
+}
+
+fn of_capture(args: &EstimateArgs) -> Outcome<Estimate> {
+    let name = &args.target;
+    if args.direction.is_some() {
+        let text = "--direction is for devices; --receivers names the side whose ACKs would be dropped";
+        return Err(Failure::input(format!("{name} is a capture: {text}")));
+    }
+    let config = args.policy.config(Direction::Ingress, true)?;
+    let bytes = std::fs::read(name).with_context(|| format!("cannot read {name}"))?;
+    if !capture_file::is_capture(&bytes) {
+        return Err(Failure::input(format!("{name}: neither pcap nor pcapng")));
+    }
+    let gtp = args.policy.gtp;
+    let mut frames = Vec::new();
+    let (mut others, mut span) = (0, None::<(u64, u64)>);
+    let read = capture_file::read(&bytes, |captured| {
+        let (first, last) = span.unwrap_or((captured.at_ns, captured.at_ns));
+        span = Some((first.min(captured.at_ns), last.max(captured.at_ns)));
+        let (link, skip) = match captured.link {
+            DataLink::ETHERNET => (Link::Ethernet, 0),
+            DataLink::LINUX_SLL => (Link::Ip, 16),
+            DataLink::LINUX_SLL2 => (Link::Ip, 20),
+            DataLink::NULL | DataLink::LOOP => (Link::Ip, 4),
+            _ => (Link::Ip, 0),
+        };
+        let merged = if captured.len > ONE_FRAME + 100 { ONE_FRAME } else { 0 };
+        match captured.data.get(skip..).and_then(|data| parse(link, data, gtp, merged)) {
+            Some(frame) => frames.push((captured.at_ns, frame)),
+            None => others += 1,
+        }
+    });
+    read.map_err(|error| Failure::input(format!("{name}: {error}")))?;
+    let Some((first, last)) = span.filter(|(first, last)| last > first) else {
+        return Err(Failure::input(format!("{name}: two packets or more are needed")));
+    };
+    let seconds = (last - first) as f64 / 1e9;
+    let policed = PolicerConfig { policy: config.policy, per_flow: config.per_flow };
+    Ok(judge(
+        &frames,
+        args,
+        policed,
+        first,
+        Estimate { seconds, policed_packets: 0, data_packets: others, acks: 0, decisions: Vec::new() },
+    ))
+}
+
+/// Gives the frames to the policer's twin.
+fn judge(
+    frames: &[(u64, Frame)],
+    args: &EstimateArgs,
+    config: PolicerConfig,
+    first: u64,
+    mut estimate: Estimate,
+) -> Estimate {
+    let from_receiver = receivers(frames, args.receivers);
+    let mut policer = FramePolicer::new(config);
+    let mut counts = [0; Reason::ALL.len()];
+    for (at, frame) in frames {
+        let now = at - first + 1; // 0 means unknown
+        if !from_receiver(&frame.key) {
+            estimate.data_packets += 1;
+            policer.observe(frame, now);
+            continue;
+        }
+        estimate.policed_packets += 1;
+        let ends = [frame.key.src, frame.key.dst].map(address);
+        let exempt = args.policy.exempt.iter().any(|network| ends.iter().any(|end| network.contains(end)));
+        let reason = if exempt { Reason::Exempt } else { policer.police(frame, now) };
+        if frame.segment.is_pure_ack() {
+            estimate.acks += 1;
+            counts[reason as usize] += 1;
+        }
+    }
+    estimate.decisions = Reason::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect();
+    estimate
+}
+
+/// Whether a frame with this key comes from the receiver of the connection's data.
+fn receivers(frames: &[(u64, Frame)], network: Option<IpNet>) -> impl Fn(&FrameKey) -> bool {
+    let mut payload: BTreeMap<FrameKey, u64> = BTreeMap::new();
+    for (_, frame) in frames {
+        *payload.entry(frame.key).or_default() += u64::from(frame.segment.payload);
+    }
+    move |key| match network {
+        Some(network) => network.contains(&address(key.src)),
+        None => {
+            let sent = |key: &FrameKey| payload.get(key).copied().unwrap_or(0);
+            let other = key.reversed();
+            sent(key) < sent(&other) || (sent(key) == sent(&other) && *key < other)
+        }
+    }
+}
+
+fn address(bytes: [u8; 16]) -> IpAddr {
+    let v6 = Ipv6Addr::from(bytes);
+    v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4)
+}
+
+impl Estimate {
+    fn count(&self, wanted: Reason) -> u64 {
+        self.decisions.iter().find(|(reason, _)| *reason == wanted).map_or(0, |(_, count)| *count)
+    }
+    fn packets(&self) -> u64 {
+        self.policed_packets + self.data_packets
+    }
+    fn per_s(&self, count: u64) -> f64 {
+        count as f64 / self.seconds
+    }
+    /// Share of one CPU that the router would need less, percent.
+    fn cpu_saved(&self, args: &EstimateArgs) -> Option<f64> {
+        args.ns_per_packet.map(|ns| 100.0 * self.per_s(self.count(Reason::Dropped)) * f64::from(ns) / 1e9)
+    }
+
+    fn as_text(&self, args: &EstimateArgs) -> String {
+        let dropped = self.count(Reason::Dropped);
+        let mut text = format!(
+            "{}, {:.1} s: {:.0} packets/s, of them {:.0} pure ACKs/s in the policed direction\n\
+             would drop {:.0} ACKs/s: {:.1}% of these ACKs; a router behind the policer forwards {:.1}% fewer \
+             packets\n",
+            args.target,
+            self.seconds,
+            self.per_s(self.packets()),
+            self.per_s(self.acks),
+            self.per_s(dropped),
+            percent(dropped, self.acks),
+            percent(dropped, self.packets()),
+        );
+        match self.cpu_saved(args) {
+            Some(saved) => {
+                let _ = writeln!(text, "CPU time of the router: {saved:.2}% of one CPU less");
+            }
+            None => {
+                text += "its CPU time falls by the same share where it is linear in packets \
+                (--ns-per-packet for a figure)\n"
+            }
+        }
+        for (reason, count) in self.decisions.iter().filter(|(reason, _)| *reason != Reason::Dropped) {
+            let share = percent(*count, self.acks);
+            let _ = writeln!(
+                text,
+                "  would keep {:<17} {:>10.0}/s  {share:>5.1}%",
+                reason.name(),
+                self.per_s(*count)
+            );
+        }
+        if percent(self.count(Reason::MidStream), self.acks) > MANY_EARLIER {
+            text += "mid-stream: their connections began before the count; a policer acts on later ones\n";
+        }
+        text
+    }
+
+    fn as_json(&self, args: &EstimateArgs) -> String {
+        let dropped = self.count(Reason::Dropped);
+        let value = json!({
+            "target": args.target,
+            "seconds": self.seconds,
+            "packets": self.packets(),
+            "policed_packets": self.policed_packets,
+            "acks": self.acks,
+            "would_drop": dropped,
+            "would_keep": kept(&self.decisions),
+            "would_drop_per_s": self.per_s(dropped),
+            "share_of_acks": percent(dropped, self.acks) / 100.0,
+            "share_of_packets": percent(dropped, self.packets()) / 100.0,
+            "cpu_share_saved": self.cpu_saved(args).map(|percent| percent / 100.0),
+        });
+        format!("{value}\n")
+    }
+}

@@ -1,0 +1,7 @@
+//! Meaning of losses: whether they come from a full buffer (`short_buffer`, `buffer_high_water`), how many
+//! bytes in flight a buffer takes (`flight_cap`), and losses of a radio that fades (`fading`).
+
+pub(in crate::accelerator) mod buffer_high_water;
+pub(in crate::accelerator) mod fading;
+pub(in crate::accelerator) mod flight_cap;
+pub(in crate::accelerator) mod short_buffer;

@@ -1,0 +1,187 @@
+//! Results side by side: the keys in which their scenarios differ, labels of them, and the difference in
+//! words.
+
+use crate::table::has_figure;
+use paceline_sim::Totals;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Keys in the label of a column at most; results that differ in more keys are labelled by their names.
+/// Chosen: longer labels make the columns wider than the figures in them.
+const MAX_LABEL_KEYS: usize = 3;
+/// Keys that a sentence lists at most. Chosen: a sentence of two lines.
+const MAX_LISTED_KEYS: usize = 6;
+/// Part of a figure below which its change is none. Chosen: half of the last digit of a figure with three.
+const LEAST_CHANGE: f64 = 0.005;
+
+/// One of the results.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Name: that of the folder.
+    pub name: String,
+    /// `simulated` or `emulated`.
+    pub mode: String,
+    /// Means over the seeds.
+    pub mean: Totals,
+    /// Half widths of their 95% confidence intervals; none with one seed.
+    pub ci95: Option<Totals>,
+    /// The resolved scenario: values by dotted keys; empty where it is not known.
+    pub scenario: BTreeMap<String, String>,
+}
+
+/// The values of a scenario by their dotted keys; empty for a text that is not TOML.
+pub fn values(resolved: &str) -> BTreeMap<String, String> {
+    let mut flat = BTreeMap::new();
+    if let Ok(table) = resolved.parse::<toml::Table>() {
+        flatten(&toml::Value::Table(table), String::new(), &mut flat);
+    }
+    flat
+}
+
+/// The values of a document by their dotted keys; tables in an array are numbered, other arrays are values.
+fn flatten(value: &toml::Value, path: String, flat: &mut BTreeMap<String, String>) {
+    let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        toml::Value::Table(table) => {
+            table.iter().for_each(|(name, value)| flatten(value, below(name), flat));
+        }
+        toml::Value::Array(values) if values.iter().any(toml::Value::is_table) => {
+            values.iter().enumerate().for_each(|(i, value)| flatten(value, below(&i.to_string()), flat));
+        }
+        toml::Value::String(text) => drop(flat.insert(path, text.clone())),
+        other => drop(flat.insert(path, other.to_string())),
+    }
+}
+
+/// The scenario keys whose values are not the same on all sides.
+pub fn differing_keys(sides: &[Side]) -> Vec<String> {
+    let keys: BTreeSet<&String> = sides.iter().flat_map(|l| l.scenario.keys()).collect();
+    let differs = |key: &&String| sides.iter().any(|l| l.scenario.get(*key) != sides[0].scenario.get(*key));
+    keys.into_iter().filter(differs).cloned().collect()
+}
+
+/// The labels of the columns: the values of the keys that differ, or the names where none or too
+/// many differ. A name is added where two labels would be the same.
+pub fn labels(sides: &[Side], differing: &[String]) -> Vec<String> {
+    let by_name = differing.is_empty()
+        || differing.len() > MAX_LABEL_KEYS
+        || sides.iter().any(|l| l.scenario.is_empty());
+    let one_mode = sides.iter().all(|l| l.mode == sides[0].mode);
+    let label = |l: &Side| {
+        let mut label = if by_name {
+            l.name.clone()
+        } else {
+            let part = |key: &String| {
+                format!("{}={}", short(key, differing), l.scenario.get(key).map_or("-", |v| v))
+            };
+            differing.iter().map(part).collect::<Vec<_>>().join(" ")
+        };
+        if !one_mode || l.mode != "simulated" {
+            label += &format!(" ({})", l.mode);
+        }
+        label
+    };
+    let labels: Vec<String> = sides.iter().map(label).collect();
+    let same = |label: &String| labels.iter().filter(|other| *other == label).count() > 1;
+    let unique = |(label, l): (&String, &Side)| {
+        if same(label) && !by_name { format!("{label} in {}", l.name) } else { label.clone() }
+    };
+    labels.iter().zip(sides).map(unique).collect()
+}
+
+/// The last part of a key, or the whole key if another one ends in the same part.
+fn short<'a>(key: &'a str, all: &[String]) -> &'a str {
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let same = all.iter().filter(|other| last(other) == last(key)).count();
+    if same > 1 { key } else { &key[key.rfind('.').map_or(0, |at| at + 1)..] }
+}
+
+/// A figure that [`words`] compares: name, unit, decimals, value.
+type Figure = (&'static str, &'static str, usize, fn(&Totals) -> f64);
+
+/// Chosen: the figures that answer whether a change helps, of those in [`crate::table::ROWS`].
+const FIGURES: [Figure; 7] = [
+    ("Goodput", "Mb/s", 2, |t| t.goodput_mbps),
+    ("Upload", "Mb/s", 2, |t| t.upload_mbps),
+    ("The mean round-trip time", "ms", 1, |t| t.rtt_mean_ms),
+    ("The 95th percentile of the round-trip time", "ms", 1, |t| t.rtt_p95_ms),
+    ("The share of retransmitted segments", "%", 3, |t| 100.0 * t.retransmission_share),
+    ("The number of ACKs sent", "per second", 0, |t| t.acks_sent_per_s),
+    ("The number of ACKs discarded", "per second", 0, |t| t.acks_discarded_per_s),
+];
+
+/// The difference of the second side from the first, a sentence for each statement: the keys, then figures.
+pub fn words(first: &Side, second: &Side) -> Vec<String> {
+    let sides = [first.clone(), second.clone()];
+    let mut sentences = vec![keys_in_words(&sides)];
+    sentences.extend(FIGURES.iter().filter_map(|figure| change(figure, first, second)));
+    if first.ci95.is_none() || second.ci95.is_none() {
+        sentences.push(String::from("With one seed a small difference may be chance: run several."));
+    }
+    sentences
+}
+
+fn keys_in_words(sides: &[Side; 2]) -> String {
+    let keys = differing_keys(sides);
+    let value = |side: &Side, key: &String| side.scenario.get(key).map_or("left out", |v| v).to_owned();
+    let part = |key: &String| format!("{key} from {} to {}", value(&sides[0], key), value(&sides[1], key));
+    let mut parts: Vec<String> = keys.iter().take(MAX_LISTED_KEYS).map(part).collect();
+    match keys.len().checked_sub(MAX_LISTED_KEYS) {
+        _ if keys.is_empty() => return String::from("Both have the same scenario."),
+        Some(more) if more > 0 => parts.push(format!("and {more} more")),
+        _ => {}
+    }
+    format!("Changed: {}.", parts.join(", "))
+}
+
+/// How a figure changes; none where neither side has it.
+fn change((name, unit, decimals, of): &Figure, first: &Side, second: &Side) -> Option<String> {
+    let (was, is) = (of(&first.mean), of(&second.mean));
+    if (!has_figure(was) && !has_figure(is)) || was.is_nan() || is.is_nan() {
+        return None;
+    }
+    let (unit, decimals) = (*unit, *decimals);
+    if (is - was).abs() <= LEAST_CHANGE * was.abs() {
+        return Some(format!("{name} stays at {is:.decimals$} {unit}."));
+    }
+    let direction = if is > was { "rises" } else { "falls" };
+    let percent = 100.0 * (is - was).abs() / was.abs();
+    let by = if was == 0.0 { String::new() } else { format!(", by {percent:.0}%") };
+    let half = |side: &Side| side.ci95.as_ref().map(of);
+    // Intervals that overlap say little; those that do not show a difference.
+    let chance = match (half(first), half(second)) {
+        (Some(a), Some(b)) if (is - was).abs() <= a + b => "; the confidence intervals overlap",
+        _ => "",
+    };
+    Some(format!("{name} {direction} from {was:.decimals$} to {is:.decimals$} {unit}{by}{chance}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(resolved: &str, goodput_mbps: f64, ci95: Option<f64>) -> Side {
+        let totals = |goodput_mbps| Totals { goodput_mbps, ..Totals::default() };
+        let (mean, ci95) = (totals(goodput_mbps), ci95.map(totals));
+        Side { name: "x".into(), mode: "simulated".into(), mean, ci95, scenario: values(resolved) }
+    }
+
+    #[test]
+    fn the_difference_is_told_by_key_and_figure() {
+        let first = side("[ack_filter]\nscheme = \"none\"\n[[station]]\ncount = 2\n", 20.0, None);
+        let second = side("[ack_filter]\nscheme = \"basic\"\n[[station]]\ncount = 2\n", 25.0, None);
+        let said = words(&first, &second);
+        assert_eq!(said[0], "Changed: ack_filter.scheme from none to basic.");
+        assert_eq!(said[1], "Goodput rises from 20.00 to 25.00 Mb/s, by 25%.");
+        assert!(said[2].starts_with("With one seed") && said.len() == 3, "{said:?}");
+        assert_eq!(
+            words(&first, &first)[..2],
+            ["Both have the same scenario.", "Goodput stays at 20.00 Mb/s."]
+        );
+    }
+
+    #[test]
+    fn overlapping_intervals_are_named() {
+        let said = words(&side("", 20.0, Some(3.0)), &side("", 22.0, Some(1.0)));
+        assert!(said[1].ends_with("by 10%; the confidence intervals overlap."), "{said:?}");
+    }
+}

@@ -1,0 +1,198 @@
+//! Pictures over time, from the `timeseries.csv` of a run: goodput, windows, round-trip times, queues, MCS.
+
+use super::html;
+use super::picture::{Chart, Kind, Mark, Series, Style};
+use paceline_sim::Scenario;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+
+/// Up to this number of stations, each has a line of its own. Chosen: the number of colours of the charts.
+const MAX_STATION_LINES: usize = 7;
+/// Points of a line at most. Chosen: one for every two pixels of a chart's width, 560 with its margins.
+const MAX_LINE_POINTS: usize = 240;
+
+/// A row of `timeseries.csv`: counters since the start of the run, and the state at one time.
+#[derive(Clone, Copy, Default, Deserialize)]
+struct Sample {
+    #[serde(deserialize_with = "csv::invalid_option")]
+    seed: Option<u64>,
+    #[serde(deserialize_with = "csv::invalid_option")]
+    station: Option<usize>,
+    #[serde(default, deserialize_with = "number")]
+    time_s: f64,
+    #[serde(default, deserialize_with = "number")]
+    downloaded: f64,
+    /// NaN of a real station.
+    #[serde(default = "nan", deserialize_with = "number_or_nan")]
+    cwnd: f64,
+    #[serde(default = "nan", deserialize_with = "number_or_nan")]
+    srtt_ms: f64,
+    #[serde(default, deserialize_with = "number")]
+    downlink_queue: f64,
+    #[serde(default, deserialize_with = "number")]
+    uplink_queue: f64,
+    #[serde(default, deserialize_with = "number")]
+    acks_sent: f64,
+    #[serde(default, deserialize_with = "number")]
+    link_queued_ns: f64,
+    #[serde(default, deserialize_with = "number")]
+    link_sent: f64,
+    #[serde(default, deserialize_with = "number")]
+    link_capacity: f64,
+    /// NaN where no transport block was sent since the last sample, as for the uplink.
+    #[serde(default = "nan", deserialize_with = "number_or_nan")]
+    downlink_mcs: f64,
+    #[serde(default = "nan", deserialize_with = "number_or_nan")]
+    uplink_mcs: f64,
+}
+
+/// A field as a number; 0 where it is empty or no number.
+fn number<'de, D: Deserializer<'de>>(field: D) -> Result<f64, D::Error> {
+    csv::invalid_option(field).map(Option::unwrap_or_default)
+}
+
+fn number_or_nan<'de, D: Deserializer<'de>>(field: D) -> Result<f64, D::Error> {
+    csv::invalid_option(field).map(|number| number.unwrap_or(f64::NAN))
+}
+
+fn nan() -> f64 {
+    f64::NAN
+}
+
+/// The pictures of the runs with `seed`. `timeseries` is the text of `timeseries.csv`; `scenario` gives the
+/// link's capacity, `counts_from` the start of the measured interval in seconds.
+pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>, counts_from: Option<f64>) -> String {
+    let stations = read(timeseries, seed);
+    let picture = |title: &str, y: &str, value: &dyn Fn(&Sample, &Sample) -> f64| {
+        let mut series = if y == "Mb/s" { capacity(&stations, scenario) } else { Vec::new() };
+        series.extend(lines(&stations, value));
+        let chart = Chart {
+            title: title.into(),
+            x: String::from("time, s"),
+            y: y.into(),
+            categories: Vec::new(),
+            series,
+            style: Style::Lines,
+            most: f64::INFINITY,
+            from_zero: true,
+            counts_from,
+        };
+        chart.figure()
+    };
+    let rate = |is: f64, was: f64, seconds: f64| (is - was) / seconds;
+    let pictures = [
+        picture("Goodput", "Mb/s", &|a, b| rate(b.downloaded, a.downloaded, b.time_s - a.time_s) * 8e-6),
+        picture("Congestion window", "kB", &|_, b| b.cwnd / 1e3),
+        picture("Smoothed round-trip time", "ms", &|_, b| {
+            if b.srtt_ms > 0.0 { b.srtt_ms } else { f64::NAN }
+        }),
+        picture("Downlink queue", "kB", &|_, b| b.downlink_queue / 1e3),
+        picture("Time in the downlink queue", "ms", &|a, b| {
+            rate(b.link_queued_ns, a.link_queued_ns, b.link_sent - a.link_sent) / 1e6
+        }),
+        picture("Queue in the uplink buffer", "kB", &|_, b| b.uplink_queue / 1e3),
+        picture("ACKs sent", "1/s", &|a, b| rate(b.acks_sent, a.acks_sent, b.time_s - a.time_s)),
+        picture("MCS of downlink blocks", "MCS index", &|_, b| b.downlink_mcs),
+        picture("MCS of uplink blocks", "MCS index", &|_, b| b.uplink_mcs),
+    ];
+    html::figures(&pictures.concat())
+}
+
+/// The samples of one seed by station, each list with a sample of zeros at time 0 ahead. Incomplete rows and
+/// rows without a station are left out.
+fn read(text: &str, seed: u64) -> BTreeMap<usize, Vec<Sample>> {
+    let mut stations: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    for sample in reader.deserialize::<Sample>().filter_map(Result::ok) {
+        if let Some(station) = sample.station.filter(|_| sample.seed == Some(seed)) {
+            stations.entry(station).or_insert_with(|| vec![Sample::default()]).push(sample);
+        }
+    }
+    stations
+}
+
+/// The link's capacity as lines in the background: one line if the stations share the link, else one for each
+/// station.
+fn capacity(stations: &BTreeMap<usize, Vec<Sample>>, scenario: Option<&Scenario>) -> Vec<Series> {
+    let Some(link) = scenario.and_then(|scenario| scenario.link.as_ref()) else { return Vec::new() };
+    let count = if link.per_station == Some(true) { stations.len().min(MAX_STATION_LINES) } else { 1 };
+    let mbps = |a: &Sample, b: &Sample| (b.link_capacity - a.link_capacity) / (b.time_s - a.time_s) * 8e-6;
+    let shown = stations.iter().take(count).map(|(station, samples)| (*station, samples.clone())).collect();
+    let named = |series: Series| Series { name: String::from("capacity"), kind: Kind::Faint, ..series };
+    lines(&shown, &mbps).into_iter().map(named).collect()
+}
+
+/// A line for each station. With more stations than [`MAX_STATION_LINES`], all lines are grey, and their
+/// median is added.
+fn lines(stations: &BTreeMap<usize, Vec<Sample>>, value: &dyn Fn(&Sample, &Sample) -> f64) -> Vec<Series> {
+    let many = stations.len() > MAX_STATION_LINES;
+    let line = |(station, samples): (&usize, &Vec<Sample>)| {
+        let name = if many { String::from("each station") } else { format!("station {station}") };
+        let pairs = samples.windows(2).filter(|pair| pair[1].time_s > pair[0].time_s);
+        let marks: Vec<Mark> =
+            pairs.map(|pair| Mark { x: pair[1].time_s, y: value(&pair[0], &pair[1]), half: None }).collect();
+        Series { name, marks: thin(&marks), kind: if many { Kind::Faint } else { Kind::Ours } }
+    };
+    let mut series: Vec<Series> = stations.iter().map(line).collect();
+    if many {
+        let longest = series.iter().map(|series| series.marks.len()).max().unwrap_or(0);
+        let median = (0..longest).filter_map(|index| {
+            let marks: Vec<Mark> = series.iter().filter_map(|s| s.marks.get(index)).copied().collect();
+            let mut values: Vec<f64> = marks.iter().map(|m| m.y).filter(|y| y.is_finite()).collect();
+            values.sort_by(f64::total_cmp);
+            let y = *values.get(values.len() / 2)?;
+            Some(Mark { x: marks[0].x, y, half: None })
+        });
+        let marks = median.collect();
+        series.push(Series { name: String::from("median station"), marks, kind: Kind::Ours });
+    }
+    series
+}
+
+/// Means over equal numbers of points, so that at most [`MAX_LINE_POINTS`] are left.
+fn thin(marks: &[Mark]) -> Vec<Mark> {
+    let size = marks.len().div_ceil(MAX_LINE_POINTS).max(1);
+    let mean = |marks: &[Mark]| {
+        let finite: Vec<f64> = marks.iter().map(|m| m.y).filter(|y| y.is_finite()).collect();
+        let y = finite.iter().sum::<f64>() / finite.len() as f64;
+        Mark { x: marks[marks.len() - 1].x, y, half: None }
+    };
+    marks.chunks(size).map(mean).collect()
+}
+
+/// Rates of named lines.
+pub fn rates(title: &str, lines: &[(String, Vec<(f64, f64)>)]) -> Chart {
+    let series = lines.iter().map(|(name, points)| Series {
+        name: name.clone(),
+        marks: points.iter().map(|(x, y)| Mark { x: *x, y: *y, half: None }).collect(),
+        kind: Kind::Ours,
+    });
+    Chart {
+        title: title.to_owned(),
+        x: String::from("time, s"),
+        y: String::from("Mb/s"),
+        categories: Vec::new(),
+        series: series.collect(),
+        style: Style::Lines,
+        most: f64::INFINITY,
+        from_zero: true,
+        counts_from: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_other_seeds_and_damaged_rows_are_left_out() {
+        let text =
+            "seed,time_s,station,downloaded,downlink_mcs\n1,0.5,0,100,\n2,0.5,0,7,3\n1,1.0,0,x,5\n1,1.5\n";
+        let stations = read(text, 1);
+        let samples = &stations[&0];
+        assert_eq!((stations.len(), samples.len()), (1, 3));
+        assert_eq!((samples[1].time_s, samples[1].downloaded), (0.5, 100.0));
+        assert!(samples[1].downlink_mcs.is_nan() && samples[1].uplink_mcs.is_nan());
+        assert_eq!((samples[2].downloaded, samples[2].downlink_mcs), (0.0, 5.0));
+    }
+}

@@ -1,0 +1,131 @@
+//! A summary as text, as `paceline run` prints it.
+
+use crate::count;
+use crate::table::{Column, align, render};
+use paceline_sim::Summary;
+use paceline_sim::results::{GroupResult, PolicerResult, QueueResult, RouterResult};
+use std::collections::BTreeSet;
+
+/// A summary as text: heading, totals, and the verdict on each group of stations.
+pub fn describe(summary: &Summary) -> String {
+    let runs = match summary.runs.len() {
+        1 => String::from("1 run"),
+        n => format!("{n} runs, mean ± 95% confidence interval"),
+    };
+    let (name, mode) = (&summary.scenario, summary.mode);
+    let stations = count(summary.stations, "station");
+    let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}", summary.measured_s);
+    let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
+    let (totals, groups) = (render(&[column]), groups(summary));
+    let places = queues(summary) + &routers(summary) + &policers(summary);
+    format!("{heading}\n{totals}{groups}{places}{}", verdicts(summary))
+}
+
+/// The figures of each group of stations, where there are several.
+fn groups(summary: &Summary) -> String {
+    if summary.groups.len() < 2 {
+        return String::new();
+    }
+    let heading =
+        ["group", "stations", "Mb/s", "Mb/s per station", "upload Mb/s", "RTT ms", "retransmitted %", "Jain"];
+    let mut lines = vec![heading.map(str::to_owned).to_vec()];
+    lines.extend(summary.groups.iter().map(|group| {
+        vec![
+            format!("station.{}", group.group),
+            group.stations.to_string(),
+            format!("{:.2}", group.mean.goodput_mbps),
+            format!("{:.2}", group.mean.goodput_per_station_mbps),
+            format!("{:.2}", group.mean.upload_mbps),
+            format!("{:.1}", group.mean.rtt_mean_ms),
+            format!("{:.3}", 100.0 * group.mean.retransmission_share),
+            format!("{:.4}", group.mean.jain_index),
+        ]
+    }));
+    format!("\n{}", align(&lines, 1))
+}
+
+/// The figures of queues with active management, as means over the runs.
+fn queues(summary: &Summary) -> String {
+    let first = summary.runs.first().map_or(&[][..], |run| &run.queues);
+    if first.is_empty() {
+        return String::new();
+    }
+    let heading = ["queue", "discipline", "packets", "marked", "dropped", "overflows", "mean ms", "p95 ms"];
+    let mut lines = vec![heading.map(str::to_owned).to_vec()];
+    for (index, queue) in first.iter().enumerate() {
+        let all = || summary.runs.iter().filter_map(move |run| run.queues.get(index));
+        let mean = |value: fn(&QueueResult) -> f64| all().map(value).sum::<f64>() / summary.runs.len() as f64;
+        let counts: [fn(&QueueResult) -> f64; 4] =
+            [|q| q.packets as f64, |q| q.marks as f64, |q| q.drops as f64, |q| q.overflows as f64];
+        let mut line = vec![queue.queue.clone(), queue.discipline.clone()];
+        line.extend(counts.map(|count| format!("{:.0}", mean(count))));
+        line.extend([mean(|q| q.sojourn_mean_ms), mean(|q| q.sojourn_p95_ms)].map(|ms| format!("{ms:.2}")));
+        lines.push(line);
+    }
+    format!("\n{}", align(&lines, 2))
+}
+
+/// The figures of routers with a service time, as means over the runs.
+fn routers(summary: &Summary) -> String {
+    let first = summary.runs.first().map_or(&[][..], |run| &run.routers);
+    if first.is_empty() {
+        return String::new();
+    }
+    let heading = ["router", "busy, %", "packets/s", "dropped", "most waiting"];
+    let mut lines = vec![heading.map(str::to_owned).to_vec()];
+    for (index, router) in first.iter().enumerate() {
+        let all = || summary.runs.iter().filter_map(move |run| run.routers.get(index));
+        let mean =
+            |value: fn(&RouterResult) -> f64| all().map(value).sum::<f64>() / summary.runs.len() as f64;
+        lines.push(vec![
+            router.router.clone(),
+            format!("{:.1}", 100.0 * mean(|r| r.busy_share)),
+            format!("{:.0}", mean(|r| r.packets_per_s)),
+            format!("{:.0}", mean(|r| (r.downlink_drops + r.uplink_drops) as f64)),
+            format!("{:.0}", mean(|r| r.most_waiting as f64)),
+        ]);
+    }
+    format!("\n{}", align(&lines, 1))
+}
+
+/// The figures of ACK policers, as means over the runs.
+fn policers(summary: &Summary) -> String {
+    let first = summary.runs.first().map_or(&[][..], |run| &run.policers);
+    if first.is_empty() {
+        return String::new();
+    }
+    let mut lines = vec![["policer", "decision", "ACKs", "%"].map(str::to_owned).to_vec()];
+    for (index, policer) in first.iter().enumerate() {
+        let all = || summary.runs.iter().filter_map(move |run| run.policers.get(index));
+        let mean = |count: &dyn Fn(&PolicerResult) -> u64| {
+            all().map(|policer| count(policer) as f64).sum::<f64>() / summary.runs.len() as f64
+        };
+        let reasons: BTreeSet<&str> =
+            all().flat_map(|policer| policer.kept.keys().map(String::as_str)).collect();
+        let acks = mean(&|policer| policer.acks).max(1.0);
+        let kept = reasons.iter().map(|reason| {
+            let count = mean(&|policer| policer.kept.get(*reason).copied().unwrap_or(0));
+            (format!("kept: {reason}"), count)
+        });
+        let dropped = (String::from("dropped"), mean(&|policer| policer.dropped));
+        for (decision, count) in std::iter::once(dropped).chain(kept) {
+            let share = format!("{:.1}", 100.0 * count / acks);
+            lines.push(vec![policer.policer.clone(), decision, format!("{count:.0}"), share]);
+        }
+    }
+    format!("\n{}", align(&lines, 2))
+}
+
+/// A sentence for each group of stations that says why its TCP is not faster.
+pub fn verdict_sentences(summary: &Summary) -> Vec<String> {
+    let sentence = |group: &GroupResult| {
+        let stations = count(group.stations, "station");
+        format!("station.{}, {stations}: TCP is {}.", group.group, group.verdict)
+    };
+    summary.groups.iter().map(sentence).collect()
+}
+
+fn verdicts(summary: &Summary) -> String {
+    let lines = verdict_sentences(summary);
+    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
+}

@@ -1,0 +1,175 @@
+//! The few keys of a scenario that a page shows as controls: their present values, and the values that this
+//! scenario allows.
+//!
+//! A value is offered only if the scenario is accepted with it: the bandwidths of the carrier's band, the
+//! patterns of its numerology. An edit changes the scenario's text and leaves its comments.
+
+use paceline_sim::link::{PREFIX, generated_kinds};
+use paceline_sim::scenario::reference::{self, Entry};
+use paceline_sim::scenario::with_setting;
+
+use paceline_sim::{Scenario, ScenarioError};
+use serde::Serialize;
+
+/// A key with its values.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Control {
+    /// Dotted path of the key.
+    pub key: &'static str,
+    /// Name for people.
+    pub label: &'static str,
+    /// The present value: a word, a quantity or a number.
+    pub value: String,
+    /// Least and largest value of a number; none for words.
+    pub range: Option<(u64, u64)>,
+    /// The values, the present one among them; empty for a number.
+    pub choices: Vec<Choice>,
+}
+
+/// A value of a control.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Choice {
+    /// The value.
+    pub value: String,
+    /// Its meaning; empty for quantities.
+    pub meaning: String,
+}
+
+/// Stations up to which the slider goes. Chosen: a run of so many takes seconds in a browser.
+const MOST_STATIONS: u64 = 40;
+/// Keys and names of the controls, in their order on the page.
+const KEYS: [(&str, &str); 10] = [
+    ("station.0.count", "Stations"),
+    ("cell.bandwidth", "Bandwidth"),
+    ("cell.pattern", "TDD pattern"),
+    ("cell.tdd_configuration", "TDD configuration"),
+    ("link.trace.downlink", "Trace of the downlink"),
+    ("tcp.congestion_control", "Congestion control"),
+    ("tcp.pacing", "Pacing of the sender"),
+    ("ack_filter.scheme", "ACK filter"),
+    ("core.path", "Path: proxy in front of the radio"),
+    ("run.duration", "Simulated time"),
+];
+/// Channel bandwidths (TS 36.104 Table 5.6-1, TS 38.101-1 and -2 Table 5.3.2-1), MHz.
+const BANDWIDTHS_MHZ: [&str; 17] =
+    ["1.4", "3", "5", "10", "15", "20", "25", "30", "40", "50", "60", "70", "80", "90", "100", "200", "400"];
+/// Patterns of deployed networks: those of docs/nr.md and of the TDD-pacing experiments.
+const PATTERNS: [&str; 6] =
+    ["DDDSU 10:2:2", "DDDSUUDDDD 6:4:4", "DDDDDDDSUU 6:4:4", "DSUUU 10:2:2", "DDSUU 10:2:2", "DSU 10:2:2"];
+/// Durations offered.
+const DURATIONS: [&str; 7] = ["2 s", "5 s", "10 s", "20 s", "30 s", "60 s", "200 s"];
+
+/// Reads a scenario's text with a list of settings.
+pub type Parse<'a> = &'a dyn Fn(&str, &[String]) -> Result<Scenario, ScenarioError>;
+
+/// The controls of a scenario whose text is accepted as `scenario`; `parse` tells which values are.
+pub fn controls(text: &str, scenario: &Scenario, parse: Parse<'_>) -> Vec<Control> {
+    let resolved: toml::Value = toml::from_str(&scenario.to_toml()).expect("a resolved scenario is TOML");
+    let present = |key: &str| key.split('.').try_fold(&resolved, |at, part| inner(at, part)).map(plain);
+    let accepted = |key: &str, value: &str| parse(text, &[format!("{key}={value}")]).is_ok();
+    let entries = reference::entries();
+    let control = |&(key, label): &(&'static str, &'static str)| {
+        let value = present(key)?;
+        if key == "station.0.count" {
+            let most = MOST_STATIONS.max(value.parse().ok()?);
+            let label = if scenario.stations.len() > 1 { "Stations of the first group" } else { label };
+            return Some(Control { key, label, value, range: Some((1, most)), choices: Vec::new() });
+        }
+        let mut choices = candidates(key, &entries);
+        if !choices.iter().any(|choice| choice.value == value) {
+            choices.insert(0, Choice { value: value.clone(), meaning: String::new() });
+        }
+        choices.retain(|choice| choice.value == value || accepted(key, &choice.value));
+        Some(Control { key, label, value, range: None, choices })
+    };
+    KEYS.iter().filter_map(control).collect()
+}
+
+/// The text of a scenario with one value changed; comments stay.
+pub fn edit(text: &str, key: &str, value: &str) -> Result<String, String> {
+    with_setting(text, &format!("{key}={value}"))
+}
+
+fn inner<'a>(at: &'a toml::Value, part: &str) -> Option<&'a toml::Value> {
+    part.parse::<usize>().map_or_else(|_| at.get(part), |index| at.get(index))
+}
+
+fn plain(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn candidates(key: &str, entries: &[Entry]) -> Vec<Choice> {
+    let plain = |values: &[&str]| values.iter().map(|value| quantity((*value).to_owned())).collect();
+    match key {
+        "cell.bandwidth" => BANDWIDTHS_MHZ.iter().map(|mhz| quantity(format!("{mhz} MHz"))).collect(),
+        "cell.pattern" => plain(&PATTERNS),
+        "cell.tdd_configuration" => (0..=6u8).map(|number| quantity(number.to_string())).collect(),
+        "link.trace.downlink" => generated_kinds().map(|kind| quantity(format!("{PREFIX}{kind}"))).collect(),
+        "run.duration" => plain(&DURATIONS),
+        _ => words(key, entries),
+    }
+}
+
+fn quantity(value: String) -> Choice {
+    Choice { value, meaning: String::new() }
+}
+
+/// The words of a key by the reference; those with an argument get the published one.
+fn words(key: &str, entries: &[Entry]) -> Vec<Choice> {
+    let entry = entries.iter().find(|entry| entry.path == key);
+    let choice = |(word, meaning): &(String, String)| Choice {
+        // Chosen: half of the ACKs; T = 6 is the published default of `hybrid`.
+        value: word.replace("(RATIO)", "(0.5)").replace("(T)", "(6)"),
+        meaning: meaning.clone(),
+    };
+    entry.map_or(Vec::new(), |entry| entry.values.iter().map(choice).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario_file;
+
+    fn of(name: &str) -> (&'static str, Vec<Control>) {
+        let (_, text) = scenario_file::built_in(name);
+        let parse = |text: &str, set: &[String]| scenario_file::parse(name, text, set);
+        let scenario = parse(text, &[]).unwrap();
+        (text, controls(text, &scenario, &parse))
+    }
+
+    fn values<'a>(controls: &'a [Control], key: &str) -> Vec<&'a str> {
+        let control = controls.iter().find(|control| control.key == key);
+        control.map_or(Vec::new(), |control| control.choices.iter().map(|c| c.value.as_str()).collect())
+    }
+
+    #[test]
+    fn a_control_offers_what_its_scenario_allows() {
+        let (_, lte) = of("single-station");
+        assert_eq!(
+            values(&lte, "cell.bandwidth"),
+            ["1.4 MHz", "3 MHz", "5 MHz", "10 MHz", "15 MHz", "20 MHz"]
+        );
+        assert!(values(&lte, "cell.pattern").is_empty() && values(&lte, "link.trace.downlink").is_empty());
+        assert!(values(&lte, "ack_filter.scheme").contains(&"hybrid(6)"), "{lte:?}");
+        let (_, nr) = of("private-5g");
+        assert!(values(&nr, "cell.pattern").len() > 1 && values(&nr, "cell.bandwidth").contains(&"100 MHz"));
+        let (_, trace) = of("accelerator-trace");
+        assert!(values(&trace, "link.trace.downlink").len() > 3);
+        assert_eq!(values(&trace, "core.path"), ["direct", "split-tcp", "accelerator"]);
+    }
+
+    #[test]
+    fn every_choice_of_every_built_in_scenario_is_accepted_after_its_edit() {
+        for name in scenario_file::built_in_names() {
+            let (text, controls) = of(name);
+            assert!(controls.len() >= 4, "{name}: {controls:?}");
+            for Control { key, choices, .. } in controls {
+                for choice in choices {
+                    let edited = edit(text, key, &choice.value).unwrap();
+                    let parsed = scenario_file::parse(name, &edited, &[]);
+                    assert!(parsed.is_ok(), "{name}: {key} = {}: {parsed:?}", choice.value);
+                }
+            }
+        }
+    }
+}

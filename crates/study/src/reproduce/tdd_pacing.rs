@@ -1,0 +1,126 @@
+//! Pacing in TDD cells (IEEE CCNC 2024): statements, and maps of the gain over buffer and base round-trip
+//! time.
+
+use super::plan::{Options, Reproduced, Runner, over};
+use crate::error::InputError;
+use crate::grid::{Grid, axes};
+use crate::scenario_file;
+use paceline_sim::RunResult;
+use paceline_sim::cell_facts::CellFacts;
+use paceline_sim::reproduce::tdd_pacing::{Experiment, MapCell, Part, parts};
+use serde_json::json;
+
+/// Settings of a quick reproduction. Chosen for a first look within minutes; the results list them under
+/// `set`.
+const QUICK: [&str; 2] = ["run.duration=6 s", "run.warmup=2 s"];
+/// Settings of the run that measures the capacity of a cell. Chosen: more than any of the cells carries.
+const PROBE: [&str; 4] =
+    ["station.traffic=udp", "station.udp_rate=1 Gb/s", "run.duration=3 s", "run.warmup=1 s"];
+
+/// Name of a group, and whether a part belongs to it.
+type Group = (&'static str, fn(&Part) -> bool);
+/// Groups of parts: the settings of statements (a) to (f) with their control, the maps, and all parts.
+/// Chosen: the statements end within hours, the maps take days.
+const GROUPS: [Group; 3] =
+    [("statements", Part::is_of_statements), ("maps", Part::is_map), ("all", |_| true)];
+
+/// The rows, and the points for pictures.
+pub struct Outcome {
+    /// The rows.
+    pub reproduced: Reproduced,
+    /// The parts that were simulated.
+    pub parts: Vec<Part>,
+    /// All points.
+    pub cells: Vec<MapCell>,
+}
+
+/// Simulates the parts with these names or in these groups; without names the statements, all if quick.
+pub fn run<R: Runner>(options: &Options, names: &[String], runner: &mut R) -> Result<Outcome, R::Error> {
+    let phases = options.seeds() as usize;
+    let parts = select(parts(options.quick), options.quick, names)?;
+    let mut runs = Vec::new();
+    for part in &parts {
+        runs.push(run_part(part, phases, options, runner)?);
+    }
+    let experiment = Experiment::new(parts.iter().zip(runs.iter().map(Vec::as_slice)), phases);
+    let about = json!({
+        "scenario": "private-5g-n79, lte-tdd, nr-fdd-20mhz",
+        "seeds": phases,
+        "set": options.set,
+        "parts": parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>(),
+    });
+    let quick = if options.quick { format!(", {}", QUICK.join(", ")) } else { String::new() };
+    let set = &options.set;
+    let set = if set.is_empty() { String::new() } else { format!("; set: {}", set.join(", ")) };
+    let conditions =
+        format!("median over {phases} phases of the base round-trip time, a seed each{quick}{set}");
+    let (cells, rows) = (experiment.cells(), experiment.rows());
+    Ok(Outcome { reproduced: Reproduced { name: "tdd-pacing", conditions, about, rows }, parts, cells })
+}
+
+/// The parts that are named; without names the statements, all if quick.
+fn select(mut all: Vec<Part>, quick: bool, names: &[String]) -> Result<Vec<Part>, InputError> {
+    let default = if quick { "all" } else { "statements" };
+    let wanted = if names.is_empty() { vec![default.to_owned()] } else { names.to_vec() };
+    let is_wanted = |part: &Part, name: &String| {
+        part.name == *name || GROUPS.iter().any(|(group, holds)| group == name && holds(part))
+    };
+    if let Some(unknown) = wanted.iter().find(|name| !all.iter().any(|part| is_wanted(part, name))) {
+        let names = GROUPS.map(|(group, _)| group).into_iter().chain(all.iter().map(|part| &*part.name));
+        let names = names.collect::<Vec<_>>().join(", ");
+        return Err(InputError::text(format!("--part {unknown}: the parts and groups are {names}")));
+    }
+    all.retain(|part| wanted.iter().any(|name| is_wanted(part, name)));
+    Ok(all)
+}
+
+fn run_part<R: Runner>(
+    part: &Part,
+    phases: usize,
+    options: &Options,
+    runner: &mut R,
+) -> Result<Vec<Vec<RunResult>>, R::Error> {
+    let (name, text) = scenario_file::built_in(part.cell.scenario);
+    let quick: &[&str] = if options.quick { &QUICK } else { &[] };
+    let mut set = part.settings();
+    set.extend(quick.iter().map(|set| (*set).to_owned()).chain(options.set.clone()));
+    let (capacity_mbps, idle_ms) = probe(part, &options.set, runner)?;
+    let over = over(&part.over(capacity_mbps, idle_ms, phases));
+    let mut grid = Grid::new(name.clone(), &name, text, &set, axes(&over)?)?;
+    // The delay changes fastest: every phase has a seed of its own.
+    for (index, point) in grid.points.iter_mut().enumerate() {
+        point.scenario.run.seed += (index % phases) as u64;
+    }
+    runner.sweep(&part.name, &grid, 1)
+}
+
+/// The rate that the cell of a part carries, in Mb/s, and its idle round trip in ms.
+pub fn probe<R: Runner>(part: &Part, set: &[String], runner: &mut R) -> Result<(f64, f64), R::Error> {
+    let (name, text) = scenario_file::built_in(part.cell.scenario);
+    let settings = part.settings().into_iter().chain(set.to_vec()).chain(PROBE.map(str::to_owned));
+    let settings: Vec<String> = settings.chain([String::from("station.count=1")]).collect();
+    let scenario = scenario_file::parse(&name, text, &settings).map_err(InputError::from)?;
+    let capacity_mbps = runner.simulate(&scenario, scenario.run.seed)?.totals.goodput_mbps;
+    let latency = CellFacts::of(&scenario.cell_plan(), &scenario.cell).latency;
+    let uplink = latency.uplink_with_configured_grant.unwrap_or(latency.uplink_first_pusch);
+    Ok((capacity_mbps, latency.downlink.mean_ms + uplink.mean_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_its_parts_and_an_unknown_part_is_refused() {
+        let names = |wanted: &[&str], quick| {
+            let wanted = wanted.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            select(parts(quick), quick, &wanted)
+        };
+        let of = |wanted: &[&str]| names(wanted, false).unwrap_or_default();
+        assert!(of(&[]).iter().all(|part| part.is_of_statements() && !part.is_map()));
+        assert_eq!((of(&[]).len(), of(&["maps"]).len(), of(&["all"]).len()), (9, 6, parts(false).len()));
+        assert_eq!(of(&["maps", "edge"]).len(), 7);
+        assert_eq!(names(&[], true).unwrap_or_default(), parts(true));
+        assert!(names(&["edges"], false).is_err());
+    }
+}

@@ -1,0 +1,167 @@
+"""The function :func:`sweep` and its results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from paceline import _paceline
+from paceline.progress import Progress, chosen
+from paceline.results import TABLES
+from paceline.runs import _jobs, _listed
+from paceline.scenario import Scenario
+from paceline.sweeps import folder, grid, work
+from paceline.sweeps.grid import Axis, Point
+from paceline.tables import Table
+
+
+class Sweep:
+    """The results of a sweep, in a folder of Parquet files.
+
+    ``pandas.read_parquet(sweep.out / "runs")``, polars and DuckDB read the folder as well.
+    """
+
+    def __init__(self, out: Path, axes: list[Axis], points: list[Point], seeds: list[int]) -> None:
+        self._out, self._axes, self._points, self._seeds = out, axes, points, seeds
+
+    @property
+    def out(self) -> Path:
+        """The folder."""
+        return self._out
+
+    @property
+    def points(self) -> list[Point]:
+        """The points: their values and scenarios."""
+        return self._points
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds of every point."""
+        return self._seeds
+
+    def table(self, name: str) -> Table:
+        """The table of this name of all points, with the columns ``point`` and the keys first."""
+        return Table(folder.Stored(self._read(name)))
+
+    def _read(self, name: str) -> pa.Table:
+        if not (self._out / name).is_dir():
+            raise ValueError(f"table {name!r}: not among the tables of this sweep")
+        return folder.read(self._out, name, len(self._points))
+
+    @cached_property
+    def runs(self) -> Table:
+        """A row per point and seed: the totals of all stations, such as ``goodput_mbps`` (Mb/s)."""
+        return self.table("runs")
+
+    @cached_property
+    def summary(self) -> Table:
+        """A row per point: the mean over seeds of every total, and as ``..._ci95`` the half width of its 95%
+        confidence interval (Student's t), null with one seed."""
+        summary = _summary(self._read("runs"), self._axes, len(self._points), len(self._seeds))
+        return Table(folder.Stored(summary))
+
+    def __repr__(self) -> str:
+        keys = ", ".join(axis.key for axis in self._axes)
+        return f"Sweep({keys}: {len(self._points)} points, {len(self._seeds)} seeds, {str(self._out)!r})"
+
+
+def sweep(
+    scenario: Scenario,
+    over: Mapping[str, Any],
+    seeds: Iterable[int] | None = None,
+    *,
+    out: str | os.PathLike[str],
+    on: Any = "local",
+    jobs: int | None = None,
+    tables: Iterable[str] = ("runs", "stations", "flows"),
+    progress: bool | Progress | None = None,
+) -> Sweep:
+    """Simulates every combination of values of some keys, with each of the seeds, into the folder ``out``.
+
+    ``over`` has several values for each dotted key. ``on`` is ``"local"`` (threads of this machine, ``jobs``
+    of them), a client of Dask, or the address of its scheduler. ``seeds`` is ``run.seed`` alone if left out.
+    A sweep that was interrupted goes on when called again: finished points are not simulated again. The
+    files have the same bytes for any number of threads and workers.
+
+    >>> import paceline, tempfile
+    >>> scenario = paceline.Scenario.load("single-station").edit({"run.duration": "2 s", "run.warmup": "1 s"})
+    >>> over = {"station.count": [1, 2], "tcp.congestion_control": ["cubic", "bbr"]}
+    >>> swept = paceline.sweep(scenario, over, seeds=[1, 2], out=tempfile.mkdtemp())
+    >>> swept.summary.columns[:5]
+    ['point', 'station.count', 'tcp.congestion_control', 'goodput_mbps', 'goodput_mbps_ci95']
+    >>> len(swept.summary), len(swept.runs)
+    (4, 8)
+    """
+    return run(scenario, grid.axes(over), seeds, Path(out), on=on, jobs=jobs, tables=tuple(tables), progress=progress)
+
+
+def run(
+    scenario: Scenario,
+    axes: list[Axis],
+    seeds: Iterable[int] | None,
+    out: Path,
+    *,
+    on: Any,
+    jobs: int | None,
+    tables: tuple[str, ...],
+    progress: bool | Progress | None,
+) -> Sweep:
+    """The sweep over these axes."""
+    unknown = [name for name in tables if name not in TABLES]
+    if unknown:
+        raise ValueError(f"tables {unknown[0]!r}: allowed: {', '.join(TABLES)}")
+    tables = tuple(dict.fromkeys(("runs", *tables)))
+    listed = [scenario.seed] if seeds is None else _listed(seeds)
+    points = grid.points(scenario, axes)
+    threads = None if jobs is None else _jobs(jobs)
+    shown = chosen(progress)
+    with work.pool(on, threads) as pool:
+        files = folder.Folder(out, scenario, axes, points, listed, tables)
+        try:
+            _simulate(files, points, listed, tables, pool, shown)
+        finally:
+            files.close()
+    return Sweep(out, axes, points, listed)
+
+
+def _simulate(
+    files: folder.Folder,
+    points: list[Point],
+    seeds: list[int],
+    tables: tuple[str, ...],
+    pool: work.Pool,
+    progress: Progress | None,
+) -> None:
+    """Simulates the points that the folder does not have, and stores each when its seeds are complete."""
+    missing = [point for point in points if not files.has(point)]
+    whole, done = len(missing) * len(seeds), 0
+    parts: dict[int, dict[int, work.Tables]] = {}
+    for task, result in work.finished(pool, work.tasks(missing, seeds, pool.threads()), tables):
+        own = parts.setdefault(task.point.index, {})
+        own[task.first] = result
+        done += len(task.seeds)
+        if sum(part["runs"].num_rows for part in own.values()) == len(seeds):
+            ordered = [own[first] for first in sorted(own)]
+            joined = {name: pa.concat_tables([part[name] for part in ordered]) for name in tables}
+            files.store(task.point, joined)
+            del parts[task.point.index]
+        if progress is not None:
+            progress(done, whole)
+
+
+def _summary(runs: pa.Table, axes: list[Axis], points: int, seeds: int) -> pa.Table:
+    """Means and half widths of the totals of each point."""
+    keys = [axis.key for axis in axes]
+    firsts = runs.take(pa.array([point * seeds for point in range(points)], pa.int64()))
+    table = firsts.select(["point", *keys])
+    for name in runs.column_names[runs.column_names.index("measured_s") + 1 :]:
+        values: list[float] = runs[name].to_pylist()
+        figures = [_paceline.mean_and_half(values[at : at + seeds]) for at in range(0, points * seeds, seeds)]
+        table = table.append_column(name, pa.array([mean for mean, _ in figures], pa.float64()))
+        table = table.append_column(f"{name}_ci95", pa.array([half for _, half in figures], pa.float64()))
+    return table

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Collects the files of a package beside its program: scripts/package/stage.sh ARCH fills target/package/ARCH
+# with manual pages, completions and the list of all crates (SBOM), and makes it the stage of the package.
+set -eu
+cd "$(dirname "$0")/../.."
+PATH="$PWD/target/tools/bin:$HOME/.cargo/bin:$PATH"
+out=target/package/${1:?usage: $0 amd64 | arm64}
+host=target/package/$(dpkg --print-architecture)
+# The pages are written by the program itself, which has to run here.
+[ -x "$host/paceline" ] || scripts/package/build.sh "$(dpkg --print-architecture)"
+rm -rf "$out/man" "$out/completions"
+mkdir -p "$out/completions"
+"$host/paceline" man "$out/man"
+"$host/paceline" completions bash >"$out/completions/paceline"
+"$host/paceline" completions zsh >"$out/completions/_paceline"
+"$host/paceline" completions fish >"$out/completions/paceline.fish"
+scripts/package/sbom.sh "$out/sbom.cdx.json"
+ln -sfn "$1" target/package/stage

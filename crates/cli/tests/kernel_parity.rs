@@ -74,8 +74,8 @@ fn differences_from_simulation(host: &EmulationHost, folder: &str) -> String {
     differences
 }
 
-/// The short form of `paceline parity`: each link and control, eight seconds. A link is emulated again as long
-/// as one of its rows differed in every attempt.
+/// The short form of `paceline parity`: each link and control, eight seconds. A link is emulated again while
+/// one of its rows has differed in every attempt.
 #[test]
 fn kernel_and_simulated_tcp_are_alike_on_every_link() {
     let Some(host) = EmulationHost::new(&[]) else { return };
@@ -100,7 +100,7 @@ fn kernel_and_simulated_tcp_are_alike_on_every_link() {
     }
 }
 
-/// What tells a row from the others of its link.
+/// Identity of a row among those of its link.
 fn names(row: &serde_json::Value) -> (&serde_json::Value, &serde_json::Value) {
     (&row["control"], &row["connections"])
 }

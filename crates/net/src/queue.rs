@@ -34,6 +34,10 @@ pub trait SduQueue {
     fn bytes(&self) -> Bytes;
     /// Packets in the queue.
     fn packets(&self) -> usize;
+    /// Bytes and number of the packets in the queue, by one call.
+    fn backlog(&self) -> (Bytes, usize) {
+        (self.bytes(), self.packets())
+    }
     /// Waiting time of the packets that left at the head.
     fn waited(&self) -> Waited;
     /// The next dropped packet and the reason.

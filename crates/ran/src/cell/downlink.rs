@@ -98,7 +98,7 @@ impl Cell {
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
             let prbs = room.take(u32::from(n_prb));
-            self.transmit_downlink(slot, size, index, prbs);
+            self.transmit_downlink(slot, size, index, (prbs, n_prb));
         }
     }
 
@@ -135,12 +135,12 @@ impl Cell {
         retransmitted
     }
 
-    fn transmit_downlink(&mut self, slot: Slot, size: PrbSize, index: usize, prbs: PrbSet) {
+    fn transmit_downlink(&mut self, slot: Slot, size: PrbSize, index: usize, (prbs, n_prb): (PrbSet, u16)) {
         let station = &mut self.stations[index];
         let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.mac.harq.free()) else {
             return;
         };
-        let n_prb = prbs.len() as u16;
+        debug_assert_eq!(u32::from(n_prb), prbs.len(), "an allocation fits into the free PRBs");
         let bits = mcs.block_bits(size, n_prb);
         let storage = station.downlink.mac.pdu_storage();
         let pdu = station.downlink_sender(self.clock.start(slot)).downlink_pdu(slot, bits / 8, storage);

@@ -342,7 +342,7 @@ impl Cell {
                 Rat::Nr(_) => BufferReport::nr_short(bytes),
             });
             pdu.padding = (bits / 8).saturating_sub(C_RNTI_BYTES + BSR_BYTES);
-            station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, false);
+            station.access.on_block(slot, self.clock.start(slot), &self.config.access, true, || false);
         }
         let kind = if grant.collided { BlockKind::CollidedMsg3 } else { BlockKind::Msg3 };
         let block = station.uplink.mac.start(process, pdu, mcs, size, grant.prbs.len() as u16);

@@ -33,6 +33,8 @@ pub(crate) struct Grant {
     pub new_data: bool,
     pub mcs: Mcs,
     pub prbs: PrbSet,
+    /// Their number, which is used more often than it changes.
+    pub n_prb: u16,
     pub tpc_db: f64,
 }
 
@@ -184,15 +186,16 @@ impl Station {
         let mcs = cell.rat.uplink_mcs(sinr, correction_db, cell.max_uplink_mcs, cell.max_harq_tx)?;
         Some((mcs, max_prb))
     }
-    pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, prbs: PrbSet) {
+    pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, (prbs, n_prb): (PrbSet, u16)) {
         self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
         let tpc_db = self.next_tpc_db;
-        self.grants.push_back(Grant { sent_at, process, new_data: true, mcs, prbs, tpc_db });
+        self.grants.push_back(Grant { sent_at, process, new_data: true, mcs, prbs, n_prb, tpc_db });
     }
     /// Grants the retransmission of a block by asynchronous HARQ.
     pub fn grant_again(&mut self, sent_at: Slot, process: usize, prbs: PrbSet) {
         let Some(block) = self.uplink.mac.harq.block(process) else { return };
-        self.grants.push_back(Grant { sent_at, process, new_data: false, mcs: block.mcs, prbs, tpc_db: 0.0 });
+        let (mcs, n_prb) = (block.mcs, prbs.len() as u16);
+        self.grants.push_back(Grant { sent_at, process, new_data: false, mcs, prbs, n_prb, tpc_db: 0.0 });
         self.uplink.mac.harq.await_retransmission(process);
     }
     /// The first process of asynchronous uplink HARQ that carries no block and has no grant.
@@ -208,7 +211,7 @@ impl Station {
         network: &Option<Network>,
     ) -> Option<HeadroomReport> {
         let (placed, network) = (self.radio.placed_mut()?, network.as_ref()?);
-        let n_prb = grant.prbs.len() as u16;
+        let n_prb = grant.n_prb;
         network.apply_tpc(placed, n_prb, grant.tpc_db);
         let due = self.headroom_timers.due(slot, network.headroom_config(), placed.coupling_loss_db());
         due.then(|| network.headroom(placed, n_prb))

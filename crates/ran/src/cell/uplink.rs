@@ -72,7 +72,7 @@ impl Cell {
         let mut budget = Budget { n_prb: 0, max_grants, granularity: 1 };
         self.candidates.clear();
         let free = match self.timing.uplink.process_in(sent_at) {
-            Some(process) => self.keep_synchronous(slot, sent_at, cell, process, band),
+            Some(process) => self.keep_synchronous(sent_at, cell, process, band),
             None => self.grant_retransmissions(slot, sent_at, cell, band, &mut budget),
         };
         budget.n_prb = free.len() as u16;
@@ -82,14 +82,7 @@ impl Cell {
     }
     /// Synchronous HARQ: retransmissions keep their PRBs where possible, without a grant. Stations without a
     /// retransmission become candidates. Returns the PRBs that are left.
-    fn keep_synchronous(
-        &mut self,
-        slot: Slot,
-        sent_at: Slot,
-        cell: usize,
-        process: usize,
-        band: PrbSet,
-    ) -> PrbSet {
+    fn keep_synchronous(&mut self, sent_at: Slot, cell: usize, process: usize, band: PrbSet) -> PrbSet {
         let mut free = band;
         for &index in &self.members[cell] {
             let station = &self.stations[index];
@@ -100,7 +93,7 @@ impl Cell {
                 }
                 free = free.without(block.prbs);
             } else if station.wants_grant(sent_at) {
-                self.candidates.push(station.uplink.mac.candidate(slot, index, 0, 0.0));
+                self.candidates.push(station.uplink.mac.contender(index));
             }
         }
         self.move_retransmissions(process, &mut free);
@@ -132,7 +125,7 @@ impl Cell {
                     station.grant_again(sent_at, process, prbs);
                 }
                 _ if station.wants_grant(sent_at) && station.free_uplink_process().is_some() => {
-                    self.candidates.push(station.uplink.mac.candidate(slot, index, 0, 0.0));
+                    self.candidates.push(station.uplink.mac.contender(index));
                 }
                 _ => {}
             }
@@ -143,22 +136,23 @@ impl Cell {
     /// Ranks the candidates, distributes the free PRBs among them and sends the grants.
     fn grant_uplink(&mut self, slot: Slot, sent_at: Slot, mut free: PrbSet, budget: Budget) {
         let (turn, size) = (self.timing.uplink.process_in(sent_at), self.pusch_size());
-        let policy = self.config.uplink_scheduler;
+        let (policy, mut left) = (self.config.uplink_scheduler, budget.n_prb);
         self.rank_uplink(slot, policy);
         scheduler::distribute(policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
             let station = &mut self.stations[index];
-            let prbs = free.lowest(u32::from(self.config.rat.grantable(n_prb)));
+            let n_prb = self.config.rat.grantable(n_prb).min(left);
+            let prbs = free.lowest(u32::from(n_prb));
             let Some(mcs) = station.uplink.mcs else { continue };
             let Some(process) = turn.or_else(|| station.free_uplink_process()) else { continue };
             free = free.without(prbs);
-            let n_prb = prbs.len() as u16;
+            left -= n_prb;
             let bytes = mcs.block_bits(size, n_prb) / 8;
             station.estimate.on_grant(sent_at, bytes);
             station.uplink.mac.on_scheduled(slot, 8 * bytes);
             station.count_grant(&self.config.rat, n_prb);
-            station.grant(sent_at, process, mcs, prbs);
+            station.grant(sent_at, process, mcs, (prbs, n_prb));
             self.resolve_by_grant(slot, index);
         }
     }
@@ -282,7 +276,8 @@ impl Cell {
         let (Some(mcs), Some(process)) = (self.configured.mcs, station.free_uplink_process()) else { return };
         if station.uplink_available() > 0 {
             let prbs = occasion.prbs;
-            let grant = Grant { sent_at: slot, process, new_data: true, mcs, prbs, tpc_db: 0.0 };
+            let n_prb = prbs.len() as u16;
+            let grant = Grant { sent_at: slot, process, new_data: true, mcs, prbs, n_prb, tpc_db: 0.0 };
             self.transmit_uplink(slot, index, &grant);
         }
     }
@@ -314,11 +309,10 @@ impl Cell {
         let (now, size) = (self.clock.start(slot), self.pusch_size());
         let station = &mut self.stations[index];
         let headroom = station.apply_tpc(slot, grant, &self.network);
-        let Grant { process, mcs, prbs, .. } = *grant;
-        let n_prb = prbs.len() as u16;
+        let Grant { process, mcs, prbs, n_prb, .. } = *grant;
         let bits = mcs.block_bits(size, n_prb);
-        let has_data = station.uplink_available() > 0;
-        let due = station.access.bsr_due(slot, || has_data);
+        let Station { access, uplink, downlink, .. } = station;
+        let due = access.bsr_due(slot, || uplink.bearer.available(&downlink.bearer) > 0);
         let storage = station.uplink.mac.pdu_storage();
         station.count_grant_wait(now);
         let pdu = station.uplink_sender(now).uplink_pdu(slot, bits / 8, due, headroom, storage);
@@ -326,8 +320,9 @@ impl Cell {
             station.on_headroom_sent(slot, report);
         }
         station.uplink.collect_dropped(&mut self.output);
-        let emptied = station.uplink_available() == 0;
-        station.access.on_block(slot, now, &self.config.access, pdu.bsr.is_some(), emptied);
+        let Station { access, uplink, downlink, .. } = station;
+        let emptied = || uplink.bearer.available(&downlink.bearer) == 0;
+        access.on_block(slot, now, &self.config.access, pdu.bsr.is_some(), emptied);
         station.uplink.mac.start(process, pdu, mcs, size, n_prb);
         self.transmissions.push(Transmission { station: index, direction: Direction::Up, process, prbs });
     }

@@ -45,6 +45,12 @@ impl HopMac {
             spare: Vec::new(),
         }
     }
+    /// A candidate whose demand and rates are not known yet.
+    pub fn contender(&self, station: usize) -> Candidate {
+        let mut candidate = Candidate::new(station, 0, self.last_served, 0.0, 0.0);
+        candidate.weight = self.weight;
+        candidate
+    }
     pub fn candidate(&self, slot: Slot, station: usize, wanted_prb: u16, bits_per_prb: f64) -> Candidate {
         let served = self.served_rate.at(slot);
         let mut candidate = Candidate::new(station, wanted_prb, self.last_served, bits_per_prb, served);
@@ -133,7 +139,9 @@ impl HopMac {
         }
         if block.decoded && !known {
             stats.harq_wait_slots += slot.since(block.first_sent_at);
-            self.decoded.extend(block.pdu.sdus.drain(..).map(|pdu| (due, pdu)));
+            for pdu in block.pdu.sdus.drain(..) {
+                self.decoded.push_back((due, pdu)); // `extend` counts and reserves first, for mostly one PDU
+            }
         }
         block.decoded
     }

@@ -60,7 +60,7 @@ impl BufferEstimate {
         padding: u32,
         sr_grant: u32,
     ) {
-        self.outstanding.retain(|(slot, _)| *slot != first_sent_at);
+        self.end_grant(first_sent_at);
         match report {
             Some(report) if first_sent_at >= self.reported_at => {
                 let later = self.outstanding.iter().filter(|(slot, _)| *slot > first_sent_at);
@@ -75,7 +75,15 @@ impl BufferEstimate {
     }
     /// HARQ gave up the block first sent in `first_sent_at`; a report in it is lost.
     pub fn on_lost(&mut self, first_sent_at: Slot, sr_grant: u32) {
-        self.outstanding.retain(|(slot, _)| *slot != first_sent_at);
+        self.end_grant(first_sent_at);
         self.bytes = self.bytes.max(sr_grant);
+    }
+    /// The block of a slot is not outstanding any more.
+    fn end_grant(&mut self, sent_at: Slot) {
+        // Mostly it is the oldest.
+        while self.outstanding.pop_front_if(|(slot, _)| *slot == sent_at).is_some() {}
+        if self.outstanding.iter().any(|(slot, _)| *slot == sent_at) {
+            self.outstanding.retain(|(slot, _)| *slot != sent_at);
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::prb::PrbSet;
 use crate::rlc;
 use crate::slot::Slot;
 use crate::timing::MAX_PROCESSES;
+use std::collections::VecDeque;
 
 /// The role of a block in random access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,18 +121,19 @@ impl TransportBlock {
 #[derive(Clone, Debug)]
 pub struct Processes {
     blocks: [Option<Box<TransportBlock>>; MAX_PROCESSES],
-    count: usize,
     /// Processes that exist, and those that carry a block.
     all: ProcessSet,
     busy: ProcessSet,
     /// For each process with a block, the slot in which the base station reacts to the last transmission; 0
-    /// before the first one, the end of time for other processes. Here and not in the blocks, since they are
-    /// looked through in every slot.
+    /// before the first one, the end of time until a granted retransmission is sent. Here and not in the
+    /// blocks, since they are looked through in every slot.
     verdicts: [Slot; MAX_PROCESSES],
     /// Processes whose block has not been sent yet.
     unsent: ProcessSet,
-    /// No verdict of the blocks that were sent is due before this slot.
-    none_due_before: Slot,
+    /// Processes whose verdict was due in the last slot for which [`Self::due`] was called.
+    due: ProcessSet,
+    /// The other verdicts in the order of their slots, and some that a later transmission has replaced.
+    pending: VecDeque<(Slot, u8)>,
 }
 
 /// The slot of a verdict that is not due, later than all slots by definition.
@@ -142,15 +144,14 @@ impl Processes {
         assert!(count <= MAX_PROCESSES, "{count} HARQ processes");
         let all = ProcessSet(((1u32 << count) - 1) as u16);
         let blocks = [const { None }; MAX_PROCESSES];
-        let (busy, unsent) = (ProcessSet(0), ProcessSet(0));
         Self {
-            count,
             blocks,
             all,
-            busy,
+            busy: ProcessSet(0),
             verdicts: [NO_VERDICT; MAX_PROCESSES],
-            unsent,
-            none_due_before: NO_VERDICT,
+            unsent: ProcessSet(0),
+            due: ProcessSet(0),
+            pending: VecDeque::new(),
         }
     }
     /// The first process without a block, for asynchronous HARQ.
@@ -180,22 +181,34 @@ impl Processes {
         sinr: f64,
         draw: f64,
     ) -> Option<(&mut TransportBlock, Option<f64>)> {
+        self.unsent.0 &= !(1 << process);
+        self.set_verdict(process, verdict_at);
         let block = self.blocks[process].as_deref_mut()?;
         block.prbs = prbs;
         let sinr_db = block.transmit(slot, sinr, draw);
-        self.unsent.0 &= !(1 << process);
-        self.verdicts[process] = verdict_at;
-        self.none_due_before = self.none_due_before.min(verdict_at);
         Some((block, sinr_db))
+    }
+    fn set_verdict(&mut self, process: usize, at: Slot) {
+        self.due.0 &= !(1 << process);
+        self.verdicts[process] = at;
+        if at == NO_VERDICT {
+            return;
+        }
+        let verdict = (at, process as u8);
+        if self.pending.back().is_none_or(|(last, _)| *last <= at) {
+            self.pending.push_back(verdict); // mostly verdicts come in the order of the transmissions
+        } else {
+            let place = self.pending.partition_point(|(other, _)| *other <= at);
+            self.pending.insert(place, verdict);
+        }
     }
     /// A grant for a retransmission was sent: no verdict is due until then.
     pub fn await_retransmission(&mut self, process: usize) {
-        self.verdicts[process] = NO_VERDICT;
+        self.set_verdict(process, NO_VERDICT);
     }
     /// The granted retransmission was not sent: the verdict of the last one counts from `slot` on.
     pub fn miss_retransmission(&mut self, process: usize, slot: Slot) {
-        self.verdicts[process] = slot;
-        self.none_due_before = self.none_due_before.min(slot);
+        self.set_verdict(process, slot);
     }
     /// For the outer loop, once per block: whether its first transmission was decoded.
     pub fn take_first_result(&mut self, process: usize) -> Option<bool> {
@@ -212,26 +225,25 @@ impl Processes {
     pub fn finish(&mut self, process: usize) -> Option<Box<TransportBlock>> {
         self.busy.0 &= !(1 << process);
         self.unsent.0 &= !(1 << process);
-        self.verdicts[process] = NO_VERDICT;
+        self.due.0 &= !(1 << process);
         self.blocks[process].take()
     }
     /// The processes that carry a block.
     pub fn busy(&self) -> ProcessSet {
         self.busy
     }
-    /// The processes whose verdict is due: those that were decoded, failed, or wait for a retransmission.
+    /// The processes whose verdict is due: those that were decoded, failed, or wait for a retransmission;
+    /// and those whose block has not been sent. `slot` is not before that of the last call.
+    #[inline]
     pub fn due(&mut self, slot: Slot) -> ProcessSet {
-        // Asked for every station in every slot, mostly without a change since the last one.
-        if slot < self.none_due_before && self.unsent.0 == 0 {
-            return ProcessSet(0);
+        // Called for every station in every slot: each verdict is looked at once.
+        while let Some((at, process)) = self.pending.pop_front_if(|(at, _)| *at <= slot) {
+            let sent = self.busy.0 & !self.unsent.0 & 1 << process;
+            if self.verdicts[usize::from(process)] == at {
+                self.due.0 |= sent;
+            }
         }
-        let (mut due, mut earliest) = (0, NO_VERDICT);
-        for (process, verdict_at) in self.verdicts[..self.count].iter().enumerate() {
-            due |= u16::from(*verdict_at <= slot) << process;
-            earliest = earliest.min(*verdict_at);
-        }
-        self.none_due_before = earliest;
-        ProcessSet(due)
+        ProcessSet(self.due.0 | self.unsent.0)
     }
     /// Bundles the HARQ-ACKs that are due (TS 36.213 §7.3): blocks whose verdict is due in the same slot have
     /// one answer, a NACK if one of them failed.

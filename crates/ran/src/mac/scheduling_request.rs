@@ -141,14 +141,14 @@ impl UplinkAccess {
         now: Instant,
         config: &AccessConfig,
         reported: bool,
-        emptied: bool,
+        emptied: impl FnOnce() -> bool,
     ) {
         self.retx_bsr_at = Some(slot + config.retx_bsr);
         if let Some(since) = self.waiting_since.take().filter(|_| self.sr_counter > 0) {
             self.stats.request_waits += 1;
             self.stats.request_wait_ns += now.since(since).as_nanos();
         }
-        if reported || emptied {
+        if reported || emptied() {
             self.regular_bsr = false;
             self.sr_counter = 0;
         }
@@ -242,7 +242,7 @@ mod tests {
         access.on_data_in_empty_buffer(Instant::from_nanos(500_000));
         assert_eq!(access.scheduling_request(Slot(10), &CONFIG, || true), SrOutcome::Sent);
         assert_eq!(access.scheduling_request(Slot(40), &CONFIG, || true), SrOutcome::Sent);
-        access.on_block(Slot(48), Instant::from_millis(48), &CONFIG, true, false);
+        access.on_block(Slot(48), Instant::from_millis(48), &CONFIG, true, || false);
         // From 0.5 ms to 48 ms.
         assert_eq!((access.stats.request_waits, access.stats.request_wait_ns), (1, 47_500_000));
         access.on_data_in_empty_buffer(Instant::from_millis(60));
@@ -260,7 +260,7 @@ mod tests {
             let mut access = UplinkAccess::new(0);
             access.on_data_in_empty_buffer(Instant::ZERO);
             assert_eq!(access.bsr_due(Slot(8), || true), BsrDue::Regular);
-            access.on_block(Slot(8), Instant::from_millis(8), &config, true, false);
+            access.on_block(Slot(8), Instant::from_millis(8), &config, true, || false);
             let first = periodic_bsr.min(retx_bsr);
             assert_eq!(access.bsr_due(Slot(8 + first - 1), || true), BsrDue::None);
             let due = if periodic_bsr < retx_bsr { BsrDue::Periodic } else { BsrDue::Regular };
@@ -268,8 +268,8 @@ mod tests {
             // A block without a BSR restarts retxBSR-Timer alone.
             let mut access = UplinkAccess::new(0);
             access.on_data_in_empty_buffer(Instant::ZERO);
-            access.on_block(Slot(8), Instant::from_millis(8), &config, true, false);
-            access.on_block(Slot(9), Instant::from_millis(9), &config, false, false);
+            access.on_block(Slot(8), Instant::from_millis(8), &config, true, || false);
+            access.on_block(Slot(9), Instant::from_millis(9), &config, false, || false);
             let request = |access: &mut UplinkAccess, slot| {
                 access.scheduling_request(
                     Slot(slot),
@@ -281,7 +281,7 @@ mod tests {
             assert_eq!(request(&mut access, 9 + retx_bsr), SrOutcome::Sent, "retxBSR-Timer has expired");
             // Without data, the expiry of retxBSR-Timer triggers nothing.
             let mut access = UplinkAccess::new(0);
-            access.on_block(Slot(8), Instant::from_millis(8), &config, true, true);
+            access.on_block(Slot(8), Instant::from_millis(8), &config, true, || true);
             assert_eq!(access.scheduling_request(Slot(20_000), &config, || false), SrOutcome::None);
         }
     }

@@ -113,10 +113,11 @@ impl Tx {
             (Leg::Second, Some(second)) => (second, &None),
             (Leg::Second, None) => return Waiting::default(),
         };
-        let packets = above.packets() as u64;
+        let (bytes, packets) = above.backlog();
+        let (bytes, packets) = (bytes.0, packets as u64);
         let report = report.as_ref().map_or((0, 0), |report| (u64::from(report.bytes()), 1));
         Waiting {
-            bytes: report.0 + numbered.bytes + above.bytes().0 + u64::from(self.header_bytes) * packets,
+            bytes: report.0 + numbered.bytes + bytes + u64::from(self.header_bytes) * packets,
             packets: report.1 + numbered.pdus.len() as u64 + packets,
         }
     }

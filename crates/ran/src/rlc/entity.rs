@@ -32,15 +32,16 @@ impl RlcConfig {
     }
 }
 
-/// A PDU in LTE; in NR a STATUS PDU or all data PDUs of a transport block.
+/// A PDU in LTE; in NR a STATUS PDU or all data PDUs of a transport block. Blocks of NR are boxed, since they
+/// are twice as large as the PDUs of LTE, which are moved from queue to queue.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pdu {
     Um(um::Pdu),
     Am(am::Pdu),
     /// An AM status report about the other direction.
     Status(am::Status),
-    NrUm(nr::UmBlock),
-    NrAm(nr::AmBlock),
+    NrUm(Box<nr::UmBlock>),
+    NrAm(Box<nr::AmBlock>),
     /// An AM status report of NR about the other direction.
     NrStatus(nr::Status),
 }
@@ -232,8 +233,8 @@ impl Rlc {
         match self {
             Self::Um(um) => um.tx.pull(source, room).map(Pdu::Um),
             Self::Am(am) => am.pull(slot, source, room).map(Pdu::Am),
-            Self::NrUm(um) => um.pull(source, room).map(Pdu::NrUm),
-            Self::NrAm(nr) => nr.am.pull(slot, source, room).map(Pdu::NrAm),
+            Self::NrUm(um) => um.pull(source, room).map(|block| Pdu::NrUm(Box::new(block))),
+            Self::NrAm(nr) => nr.am.pull(slot, source, room).map(|block| Pdu::NrAm(Box::new(block))),
         }
     }
     /// The STATUS PDU about this direction, cut to `room` bytes; in NR with its MAC sub-header.

@@ -166,6 +166,12 @@ impl Rx {
     /// A PDU arrives (§5.1.2.2.2 and §5.1.2.2.3). `storage` takes back the element vectors.
     pub fn receive(&mut self, slot: Slot, pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
         let sn = pdu.sn;
+        if sn == self.vr_ur && sn == self.vr_uh {
+            // Mostly in sequence, while no PDU waits for another and t-Reordering does not run.
+            self.vr_ur = (sn + 1) % MODULUS;
+            self.vr_uh = self.vr_ur;
+            return self.reassemble(pdu, out, storage);
+        }
         if self.in_window(sn) && self.offset(sn) < self.offset(self.vr_ur) {
             return discard(pdu, out, storage); // t-Reordering has already given it up
         }
@@ -245,17 +251,12 @@ impl Rx {
     }
 
     fn reassemble(&mut self, mut pdu: Pdu, out: &mut Vec<Reassembled>, storage: &mut Tx) {
-        for element in pdu.elements.drain(..) {
+        for element in &mut pdu.elements {
             let continues = element.first || self.assembling == Some(element.count);
-            match element.last {
-                Some(pdu) if continues => out.push(Reassembled::Sdu(pdu)),
-                Some(pdu) => out.push(Reassembled::Incomplete(pdu)),
-                None => {
-                    self.assembling = continues.then_some(element.count);
-                    continue;
-                }
-            }
-            self.assembling = None;
+            let last = element.last.take();
+            self.assembling = (last.is_none() && continues).then_some(element.count);
+            let Some(pdu) = last else { continue };
+            out.push(if continues { Reassembled::Sdu(pdu) } else { Reassembled::Incomplete(pdu) });
         }
         storage.recycle(pdu.elements);
     }

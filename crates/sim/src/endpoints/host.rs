@@ -16,7 +16,9 @@ pub struct Host {
     /// The earliest of these.
     next_due: Option<Instant>,
     /// Endpoints that had a packet or a timeout: only these may have output.
-    active: VecDeque<usize>,
+    active: Vec<usize>,
+    /// Number of these whose output has been taken.
+    polled: usize,
     /// Packets for no endpoint.
     unmatched: VecDeque<Packet>,
 }
@@ -40,7 +42,7 @@ impl Host {
     pub fn change(&mut self, mut change: impl FnMut(&mut Endpoint)) {
         for (index, (_, endpoint)) in self.endpoints.iter_mut().enumerate() {
             change(endpoint);
-            self.active.push_back(index);
+            self.active.push(index);
         }
     }
     fn update_next_due(&mut self) {
@@ -54,7 +56,7 @@ impl Node for Host {
         match self.endpoints.iter().position(|(own, _)| Some(*own) == key) {
             Some(index) => {
                 self.endpoints[index].1.handle_packet(now, Port(0), packet);
-                self.active.push_back(index);
+                self.active.push(index);
             }
             None => self.unmatched.push_back(packet),
         }
@@ -63,19 +65,21 @@ impl Node for Host {
         for (index, (_, endpoint)) in self.endpoints.iter_mut().enumerate() {
             if self.due[index] <= now {
                 endpoint.handle_timeout(now);
-                self.active.push_back(index);
+                self.active.push(index);
             }
         }
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
-        while let Some(&index) = self.active.front() {
+        while let Some(&index) = self.active.get(self.polled) {
             let endpoint = &mut self.endpoints[index].1;
             if let Some(output) = endpoint.poll_output(now) {
                 return Some(output);
             }
             self.due[index] = endpoint.poll_timeout().unwrap_or(NEVER);
-            self.active.pop_front();
-            if self.active.is_empty() {
+            self.polled += 1;
+            if self.polled == self.active.len() {
+                self.active.clear();
+                self.polled = 0;
                 self.update_next_due();
             }
         }

@@ -17,7 +17,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Index of a node in its engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct NodeId(usize);
+pub struct NodeId(u32);
+
+impl NodeId {
+    fn new(index: usize) -> Self {
+        Self(u32::try_from(index).expect("an engine has fewer than 2^32 nodes"))
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// The end of a wire.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -80,7 +89,7 @@ impl<N: Node> Default for Engine<N> {
 impl<N: Node> Engine<N> {
     /// Adds a node.
     pub fn add(&mut self, node: N) -> NodeId {
-        let id = NodeId(self.nodes.len());
+        let id = NodeId::new(self.nodes.len());
         self.nodes.push(node);
         self.wires.push(Vec::new());
         self.agenda.add();
@@ -103,10 +112,11 @@ impl<N: Node> Engine<N> {
     }
     /// Captures the packets of both directions on the wire at a port, under an interface number.
     pub fn capture_at(&mut self, at: (NodeId, Port), interface: u32) {
-        let wire = self.wires[at.0.0][usize::from(at.1.0)].as_mut().expect("a captured port is connected");
+        let wire =
+            self.wires[at.0.index()][usize::from(at.1.0)].as_mut().expect("a captured port is connected");
         wire.capture = Some(interface);
         if let End::Node(node, port) = wire.end {
-            let back = self.wires[node.0][usize::from(port.0)].as_mut().expect("wires lead both ways");
+            let back = self.wires[node.index()][usize::from(port.0)].as_mut().expect("wires lead both ways");
             back.capture = Some(interface);
         }
     }
@@ -115,7 +125,7 @@ impl<N: Node> Engine<N> {
         self.traffic.capture = Some(capture);
     }
     fn attach(&mut self, at: (NodeId, Port), end: End) {
-        let wires = &mut self.wires[at.0.0];
+        let wires = &mut self.wires[at.0.index()];
         let index = usize::from(at.1.0);
         if wires.len() <= index {
             wires.resize(index + 1, None);
@@ -130,11 +140,11 @@ impl<N: Node> Engine<N> {
     }
     /// A node.
     pub fn node(&self, id: NodeId) -> &N {
-        &self.nodes[id.0]
+        &self.nodes[id.index()]
     }
     /// A node, for readings that change it.
     pub fn node_mut(&mut self, id: NodeId) -> &mut N {
-        &mut self.nodes[id.0]
+        &mut self.nodes[id.index()]
     }
     /// All nodes, for changes that affect none of their timeouts.
     pub fn nodes_mut(&mut self) -> impl Iterator<Item = &mut N> {
@@ -156,7 +166,7 @@ impl<N: Node> Engine<N> {
 
     /// Changes a node at the present time, and delivers its output.
     pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut N)) {
-        change(&mut self.nodes[id.0]);
+        change(&mut self.nodes[id.index()]);
         self.collect(id, false);
         self.deliver();
     }
@@ -165,25 +175,27 @@ impl<N: Node> Engine<N> {
     /// (`expired`): a retransmission timer moves later with every ACK, and so costs one agenda entry per
     /// timeout, not one per ACK.
     fn reschedule(&mut self, id: NodeId, expired: bool) {
-        let at = self.nodes[id.0].poll_timeout().map_or(NEVER, |at| at.max(self.now));
-        if expired || at < self.agenda.due(id.0) {
-            self.agenda.enter(id.0, at);
+        let at = self.nodes[id.index()].poll_timeout().map_or(NEVER, |at| at.max(self.now));
+        if expired || at < self.agenda.due(id.index()) {
+            self.agenda.enter(id.index(), at);
         }
     }
     /// Delivers packets until no node emits any more at this time.
     fn deliver(&mut self) {
         while let Some((node, port, packet)) = self.traffic.undelivered.pop_front() {
             self.packets += 1;
-            self.nodes[node.0].handle_packet(self.now, port, packet);
+            self.nodes[node.index()].handle_packet(self.now, port, packet);
             self.collect(node, false);
         }
     }
     /// Takes all output of a node and reschedules it.
     fn collect(&mut self, id: NodeId, expired: bool) {
-        let (node, wires, now) = (&mut self.nodes[id.0], &self.wires[id.0], self.now);
+        let (node, now) = (&mut self.nodes[id.index()], self.now);
         while let Some(output) = node.poll_output(now) {
             match output {
-                Output::Transmit(port, packet) => self.traffic.forward(now, wires, port, packet),
+                Output::Transmit(port, packet) => {
+                    self.traffic.forward(now, &self.wires[id.index()], port, packet);
+                }
                 Output::Drop(packet, reason) => self.traffic.drop_packet(packet, reason),
                 Output::Event(event) => match *event {
                     Event::ServingCell(of) => self.traffic.cells.push(of),
@@ -191,10 +203,17 @@ impl<N: Node> Engine<N> {
                 },
             }
         }
-        for of in std::mem::take(&mut self.traffic.cells) {
-            self.followers.iter().for_each(|node| self.nodes[node.0].handle_serving_cell(now, of));
+        if !self.traffic.cells.is_empty() {
+            self.tell_followers();
         }
         self.reschedule(id, expired);
+    }
+    /// Passes changes of serving cells on.
+    #[cold]
+    fn tell_followers(&mut self) {
+        for of in std::mem::take(&mut self.traffic.cells) {
+            self.followers.iter().for_each(|node| self.nodes[node.index()].handle_serving_cell(self.now, of));
+        }
     }
 }
 
@@ -208,7 +227,17 @@ impl Traffic {
     /// Forwards a packet that left a node with these wires by a port.
     #[inline]
     fn forward(&mut self, now: Instant, wires: &[Option<Wire>], port: Port, packet: Packet) {
-        let Some(Some(wire)) = wires.get(usize::from(port.0)) else {
+        let wire = wires.get(usize::from(port.0)).copied().flatten();
+        match wire {
+            Some(Wire { end: End::Node(node, port), capture: None }) => {
+                self.undelivered.push_back((node, port, packet));
+            }
+            _ => self.forward_elsewhere(now, wire, packet),
+        }
+    }
+    /// Forwards a packet by a wire that is captured or leads outside, or drops it without a wire.
+    fn forward_elsewhere(&mut self, now: Instant, wire: Option<Wire>, packet: Packet) {
+        let Some(wire) = wire else {
             return self.drop_packet(packet, DropReason::NoRoute);
         };
         if let (Some(interface), Some(capture)) = (wire.capture, &mut self.capture) {
@@ -229,7 +258,7 @@ impl<N: Node> Node for Engine<N> {
             self.traffic.output.push_back(Output::Drop(packet, DropReason::NoRoute));
             return;
         };
-        if let Some(Wire { capture: Some(interface), .. }) = self.wires[node.0][usize::from(port.0)]
+        if let Some(Wire { capture: Some(interface), .. }) = self.wires[node.index()][usize::from(port.0)]
             && let Some(capture) = &mut self.traffic.capture
         {
             capture(self.now, interface, &packet);
@@ -243,10 +272,10 @@ impl<N: Node> Node for Engine<N> {
             self.now = self.now.max(at);
             if self.nodes[node].poll_timeout().is_some_and(|due| due <= self.now) {
                 self.nodes[node].handle_timeout(self.now);
-                self.collect(NodeId(node), true);
+                self.collect(NodeId::new(node), true);
                 self.deliver();
             } else {
-                self.reschedule(NodeId(node), true);
+                self.reschedule(NodeId::new(node), true);
             }
         }
     }

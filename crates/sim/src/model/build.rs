@@ -102,7 +102,8 @@ impl Model {
         let mut stream = Stream::new(seed, &format!("station{index}/traffic"));
         let flows = if group.direction == Direction::None { 0 } else { group.flows };
         if group.traffic == Traffic::Udp {
-            let [server, station] = udp(group, index, flows, &mut stream, seed).map(ModelNode::Udp);
+            let [server, station] =
+                udp(group, index, flows, &mut stream, seed).map(|side| ModelNode::Udp(Box::new(side)));
             return self.attach(index, server, station);
         }
         let (mut server, mut station) = (Host::default(), Host::default());
@@ -111,7 +112,7 @@ impl Model {
             server.add(at_server);
             station.add(at_station);
         }
-        self.attach(index, ModelNode::Host(server), ModelNode::Host(station))
+        self.attach(index, ModelNode::Host(Box::new(server)), ModelNode::Host(Box::new(station)))
     }
     fn attach(&mut self, index: usize, server: ModelNode, station: ModelNode) -> (NodeId, NodeId) {
         let (server, station) = (self.engine.add(server), self.engine.add(station));

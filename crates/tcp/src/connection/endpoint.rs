@@ -402,22 +402,22 @@ impl Endpoint {
         }
         let base = self.header(SeqNumber(0), SeqNumber(0), TcpFlags::ACK);
         let connection = self.connection.as_mut()?;
-        if let Some(ack) = connection.poll_ecn_ack(now, base) {
+        if let Some(ack) = connection.poll_ecn_ack(now, &base) {
             self.stats.pure_acks_sent += 1;
             return Some(self.transmit_superseding(ack));
         }
         // Data segments carry no SACK blocks, so an ACK with blocks goes first.
         if !connection.is_sack_due(now)
-            && let Some((header, ecn)) = connection.poll_data(now, base, &mut self.stats)
+            && let Some((header, ecn)) = connection.poll_data(now, &base, &mut self.stats)
         {
             self.stats.acks_stretched += u64::from(self.ack_thinning.supersede(header.ack));
             return Some(self.transmit_marked(header, ecn));
         }
-        if let Some(probe) = connection.poll_probe(now, base) {
+        if let Some(probe) = connection.poll_probe(now, &base) {
             return Some(self.transmit_superseding(probe));
         }
         let segment_size = connection.peer_segment_size();
-        let ack = connection.poll_ack(now, base)?;
+        let ack = connection.poll_ack(now, &base)?;
         self.stats.pure_acks_sent += 1;
         let ecn = connection.ack_codepoint();
         let (leaves, merged) = self.ack_thinning.send(now, ack, segment_size);

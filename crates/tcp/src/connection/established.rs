@@ -189,10 +189,10 @@ impl Connection {
             && self.keepalive.is_none_or(|keepalive| !keepalive.is_probe_due())
     }
     /// The ACK of the segments before a change of the ECN mark (RFC 8257 §3.2).
-    pub fn poll_ecn_ack(&mut self, now: Instant, base: TcpHeader) -> Option<TcpHeader> {
+    pub fn poll_ecn_ack(&mut self, now: Instant, base: &TcpHeader) -> Option<TcpHeader> {
         let (ack, echo) = self.receiver.take_ecn_ack()?;
         let flags = if echo { base.flags.with(TcpFlags::ECE) } else { base.flags };
-        let mut header = TcpHeader { seq: self.sender.seq_next(), ack, flags, ..base };
+        let mut header = TcpHeader { seq: self.sender.seq_next(), ack, flags, ..*base };
         header.window = self.receiver.advertise();
         if self.agreed.timestamps {
             header.options.timestamps = Some(Timestamps { val: timestamp(now), ecr: self.receiver.echo() });
@@ -204,7 +204,12 @@ impl Connection {
         self.receiver.has_blocks() && self.receiver.is_ack_due(now)
     }
     /// The next segment with data or FIN, and its ECN codepoint.
-    pub fn poll_data(&mut self, now: Instant, base: TcpHeader, stats: &mut Stats) -> Option<(TcpHeader, u8)> {
+    pub fn poll_data(
+        &mut self,
+        now: Instant,
+        base: &TcpHeader,
+        stats: &mut Stats,
+    ) -> Option<(TcpHeader, u8)> {
         let segment = self.sender.poll_segment(now, timestamp(now), stats)?;
         let mut flags = TcpFlags::ACK;
         if segment.push && segment.payload > 0 {
@@ -217,25 +222,25 @@ impl Connection {
             flags = flags.with(TcpFlags::CWR);
         }
         self.receiver.on_data_sent(now);
-        let header = TcpHeader { seq: segment.seq, flags, payload_len: segment.payload, ..base };
+        let header = TcpHeader { seq: segment.seq, flags, payload_len: segment.payload, ..*base };
         Some((self.stamp(now, header, false), segment.ecn))
     }
     /// A zero-window or keep-alive probe: a segment below the window, which the peer must answer.
-    pub fn poll_probe(&mut self, now: Instant, base: TcpHeader) -> Option<TcpHeader> {
+    pub fn poll_probe(&mut self, now: Instant, base: &TcpHeader) -> Option<TcpHeader> {
         let keepalive = self.keepalive.as_mut().is_some_and(|keepalive| keepalive.take_probe());
         if !self.sender.take_window_probe() && !keepalive {
             return None;
         }
         let seq = SeqNumber(self.sender.seq_una().0.wrapping_sub(1));
-        Some(self.stamp(now, TcpHeader { seq, ..base }, true))
+        Some(self.stamp(now, TcpHeader { seq, ..*base }, true))
     }
     /// A pure ACK, if one is due.
-    pub fn poll_ack(&mut self, now: Instant, base: TcpHeader) -> Option<TcpHeader> {
+    pub fn poll_ack(&mut self, now: Instant, base: &TcpHeader) -> Option<TcpHeader> {
         if !self.receiver.is_ack_due(now) {
             return None;
         }
         let seq = self.sender.seq_next();
-        Some(self.stamp(now, TcpHeader { seq, ..base }, true))
+        Some(self.stamp(now, TcpHeader { seq, ..*base }, true))
     }
     /// The ECN codepoint of a pure ACK.
     pub fn ack_codepoint(&self) -> u8 {

@@ -38,13 +38,17 @@ const GROWTH: f64 = 1.0 / 64.0;
 /// proportion. Chosen: a radio's round trip with the shortest target delay; on a LAN the cap would overflow
 /// the buffer every few milliseconds.
 const GROWTH_TIME: Duration = Duration::from_millis(20);
-/// The same where the queue was never empty and recent losses exceed their budget. Chosen: overflows become
-/// rare within the memory of the budget.
+/// The same beyond the budget of losses. Chosen: overflows become rare within the memory of the budget.
 const GROWTH_BEYOND_BUDGET: f64 = 1.0 / 512.0;
-/// Share of lost bytes that growth may cost, and the round trips that are remembered. Chosen: below the 2%
-/// that may be sent again on a path without losses of its own, over some seconds.
+/// Share of lost bytes that growth may cost where the queue was never empty, and the round trips that are
+/// remembered. Chosen: below [`LOSS_LIMIT`], over some seconds.
 const LOSS_BUDGET: f64 = 0.0125;
 const REMEMBERED_ROUNDS: f64 = 256.0;
+/// Share of lost bytes at which growth is slow even where the queue was empty. Chosen: on a path without
+/// losses of its own at most 2% may be sent again.
+const LOSS_LIMIT: f64 = 0.02;
+/// Share of lost bytes from which such growth becomes slower. Chosen: the middle of the two.
+const LOSS_BRAKE: f64 = (LOSS_BUDGET + LOSS_LIMIT) / 2.0;
 /// Time after a trial without success in which losses are ignored: at first, and at most; it doubles. Chosen:
 /// as `short_buffer`.
 const FIRST_BACKOFF: Duration = Duration::from_secs(10);
@@ -90,6 +94,8 @@ pub(in crate::accelerator) struct FlightCap {
     lossy_rounds: u8,
     /// Bytes delivered and lost in the round trips of the trial that count.
     trial_bytes: (u64, u64),
+    /// One of them had heavy losses.
+    trial_heavy: bool,
     /// Round trips with heavy losses since the backoff began.
     heavy_rounds: u8,
     /// Bytes delivered and lost in recent round trips, older ones counting less.
@@ -144,7 +150,9 @@ impl FlightCap {
         }
         if counts && lossy && now >= self.ignored_until {
             let from = if self.cap > 0 { most.min(self.cap) } else { most };
-            self.cap = ((DECREASE * from as f64) as u64).max(round.bandwidth_delay);
+            // Heavy losses show how many bytes were too many.
+            let fitted = if heavy { most.saturating_sub(lost) } else { u64::MAX };
+            self.cap = ((DECREASE * from as f64) as u64).min(fitted).max(round.bandwidth_delay);
             self.since_decrease = 0;
             if !self.is_trial {
                 (self.is_trial, self.rounds, self.lossy_rounds, self.trial_bytes) = (true, 0, 0, (0, 0));
@@ -156,10 +164,15 @@ impl FlightCap {
         } else if self.cap > UNUSED_FACTOR * most {
             self.cap = 0;
         } else {
-            let within_budget = self.recent.1 <= LOSS_BUDGET * (self.recent.0 + self.recent.1);
-            let growth = if within_budget || round.without_queue { GROWTH } else { GROWTH_BEYOND_BUDGET };
-            self.cap += (self.cap as f64 * growth * share) as u64;
+            self.cap += (self.cap as f64 * self.growth(round.without_queue) * share) as u64;
         }
+    }
+    /// Growth of the cap in a round trip. An empty queue is lost capacity, for which more may be lost.
+    fn growth(&self, without_queue: bool) -> f64 {
+        let recent = self.recent.1 / (self.recent.0 + self.recent.1).max(1.0);
+        let (from, to) = if without_queue { (LOSS_BRAKE, LOSS_LIMIT) } else { (LOSS_BUDGET, LOSS_BUDGET) };
+        let beyond = if recent <= from { 0.0 } else { ((recent - from) / (to - from)).min(1.0) };
+        GROWTH + (GROWTH_BEYOND_BUDGET - GROWTH) * beyond
     }
     fn continue_trial(&mut self, now: Instant, delivered: u64, lost: u64) {
         self.rounds += 1;
@@ -167,12 +180,14 @@ impl FlightCap {
             self.lossy_rounds += u8::from(lost as f64 > TRIAL_LOSS_SHARE * (delivered + lost) as f64);
             self.trial_bytes.0 += delivered;
             self.trial_bytes.1 += lost;
+            self.trial_heavy |= is_lossy(delivered, lost);
         }
         if self.rounds < UNCOUNTED_ROUNDS + TRIAL_ROUNDS {
             return;
         }
         self.is_trial = false;
-        if self.lossy_rounds < FAILED_ROUNDS || is_lossy(self.trial_bytes.0, self.trial_bytes.1) {
+        let heavy = std::mem::take(&mut self.trial_heavy);
+        if heavy || self.lossy_rounds < FAILED_ROUNDS || is_lossy(self.trial_bytes.0, self.trial_bytes.1) {
             self.backoff = Duration::ZERO;
         } else {
             self.backoff = (self.backoff * 2).max(FIRST_BACKOFF).min(MAX_BACKOFF);
@@ -212,7 +227,7 @@ mod tests {
     fn a_buffer_overflows_rarely_after_the_first_time() {
         let mut cap = FlightCap::default();
         let (caps, _) = run(&mut cap, 50, 20, 800_000, 0.0);
-        assert_eq!(caps[0], Some(850_000));
+        assert_eq!(caps[0], Some(800_000));
         let (caps, lost) = run(&mut cap, 1050, 1000, 800_000, 0.0);
         assert!(lost < 0.01, "{lost:.4}");
         assert!(
@@ -237,6 +252,25 @@ mod tests {
         // A tenth of a second: five round trips of 20 ms, or 200 of half a millisecond.
         assert!((grown(20_000) - grown(500)).abs() < 0.01, "{} {}", grown(20_000), grown(500));
         assert!(grown(50_000) < grown(20_000));
+    }
+
+    #[test]
+    fn after_losses_beyond_their_limit_the_cap_grows_slowly_though_the_queue_is_empty() {
+        // Two seconds without a queue, after overflows that lost a share of all bytes.
+        let grown = |lost: u64, delivered: u64| {
+            let mut cap = FlightCap::default();
+            run(&mut cap, 50, 20, 800_000, 0.0);
+            let before = cap.bytes().unwrap();
+            cap.recent = (1e6 * delivered as f64, 1e6 * lost as f64);
+            for round in 1..=50 {
+                cap.on_ack(before, 0);
+                let end = FlightRound { delivered: 1000, without_queue: true, ..FlightRound::default() };
+                cap.on_round(Instant::from_millis(2000 + 40 * round), &end);
+            }
+            cap.bytes().unwrap() as f64 / before as f64
+        };
+        assert!(grown(14, 986) > 2.0, "{}", grown(14, 986));
+        assert!(grown(25, 975) < 1.15, "{}", grown(25, 975));
     }
 
     #[test]

@@ -38,7 +38,8 @@ const GROWTH: f64 = 1.0 / 64.0;
 /// proportion. Chosen: a radio's round trip with the shortest target delay; on a LAN the cap would overflow
 /// the buffer every few milliseconds.
 const GROWTH_TIME: Duration = Duration::from_millis(20);
-/// The same beyond the budget of losses. Chosen: overflows become rare within the memory of the budget.
+/// Growth of the cap in a round trip while recent losses exceed their budget. Chosen: overflows become rare
+/// within the memory of the budget.
 const GROWTH_BEYOND_BUDGET: f64 = 1.0 / 512.0;
 /// Share of lost bytes that growth may cost where the queue was never empty, and the round trips that are
 /// remembered. Chosen: below [`LOSS_LIMIT`], over some seconds.

@@ -182,8 +182,8 @@ impl Flow {
     }
 
     /// The state of the device's path, from its rate control.
-    pub fn set_path(&mut self, fading: bool, useful_window: u64) {
-        self.to_client.set_path(fading, useful_window);
+    pub fn set_path(&mut self, fading: bool, useful_window: u64, bandwidth_delay: u64) {
+        self.to_client.set_path(fading, useful_window, bandwidth_delay);
     }
     /// Sends one packet to the client, lost segments first.
     pub fn send_next(&mut self, cx: &mut Context<'_>, path: DevicePath<'_>) -> SendOutcome {

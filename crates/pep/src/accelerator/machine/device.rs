@@ -152,6 +152,7 @@ impl Device {
             self.app_limited_until = 0;
         }
         self.control.on_send(now, after_idle);
+        self.fading.on_send(now, after_idle);
         let spaced = self.spacing.as_mut();
         let next = spaced.and_then(|own| own.on_sent(now, bytes, &self.control, in_flight_before + bytes));
         if let Some(at) = next {

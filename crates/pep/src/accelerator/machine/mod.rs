@@ -252,10 +252,11 @@ impl Accelerator {
             device.control.on_handshake(now, rtt);
         }
         let (useful_window, longest) = (device.control.useful_window(false), device.longest(now));
+        let bandwidth_delay = device.control.bandwidth_delay();
         let upload = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.upload;
         let real = matches!(packet.payload, Payload::Datagram(_));
         let mut flow = Flow::new(now, key, &handshake, upload, real);
-        flow.set_path(false, useful_window);
+        flow.set_path(false, useful_window, bandwidth_delay);
         flow.limit_to(longest);
         self.shared.stats.flows += 1;
         Ok(self.flows.insert(FlowEntry::new(flow, slot)))
@@ -295,7 +296,8 @@ impl Accelerator {
             Side::Server => entry.flow.on_server(&mut cx, packet),
             Side::Mobile => {
                 let fading = device.fading.is_detected();
-                entry.flow.set_path(fading, device.control.useful_window(fading));
+                let useful_window = device.control.useful_window(fading);
+                entry.flow.set_path(fading, useful_window, device.control.bandwidth_delay());
                 let (verdict, delivery) = entry.flow.on_client(&mut cx, packet);
                 on_delivery(now, entry, device, &mut self.shared.stats, &delivery);
                 verdict

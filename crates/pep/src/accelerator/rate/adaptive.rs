@@ -109,6 +109,8 @@ pub(in crate::accelerator) struct Adaptive {
     even_pacing_rounds: u8,
     short_buffer: ShortBuffer,
     flight_cap: FlightCap,
+    /// Bytes delivered in a minimum RTT at the rate of this round and the last one, if application-limited.
+    carried: [u64; 2],
     /// The cap of the bytes in flight is below the window that the estimates give.
     capped: bool,
     buffer_high_water: BufferHighWater,
@@ -145,6 +147,7 @@ impl Adaptive {
             even_pacing_rounds: 0,
             short_buffer: ShortBuffer::default(),
             flight_cap: FlightCap::default(),
+            carried: [u64::MAX; 2],
             capped: false,
             buffer_high_water: BufferHighWater::default(),
             lossy_radio_until: Instant::ZERO,
@@ -287,6 +290,9 @@ impl Adaptive {
         self.buffer_high_water.on_round(now, lost, lossy || is_notable(delivered, lost), excess);
         let lost = if radio_loss { 0 } else { lost };
         let without_sack = self.without_sack;
+        let carried = delivered as f64 * self.min_rtt().as_secs_f64() / seconds.max(1e-4);
+        self.carried[1] = self.carried[0];
+        self.carried[0] = if self.round_app_limited { carried as u64 } else { u64::MAX };
         let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), without_sack };
         self.short_buffer.on_round(now, &round);
         if self.fading || without_sack {
@@ -299,7 +305,7 @@ impl Adaptive {
                 had_room,
                 without_queue: known && self.min_rtt.is_without_queue(self.round_lowest_rtt),
                 startup: self.startup,
-                bandwidth_delay: self.bandwidth_delay(),
+                carried: self.carried(),
             };
             self.flight_cap.on_round(now, &round);
         }
@@ -370,13 +376,13 @@ impl Adaptive {
             }
         };
         let mut window = (self.bandwidth() / 8.0 * span) as u64;
-        let cap = self.flight_cap.bytes().map_or(u64::MAX, |cap| cap.max(self.bandwidth_delay()));
+        let cap = self.flight_cap.bytes().map_or(u64::MAX, |cap| cap.max(self.carried()));
         self.capped = window > cap;
         window = window.min(cap);
         let min = if self.startup { INITIAL_WINDOW_BYTES } else { MIN_WINDOW_BYTES };
-        // Slow start: the window grows by the bytes acknowledged.
-        let slow_start = self.startup && self.short_buffer.cap().is_none();
-        let doubled = if slow_start { self.window + acked } else { 0 };
+        // Slow start: the window grows by the bytes acknowledged, until the buffer overflows.
+        let bounded = self.short_buffer.cap().is_some() || self.flight_cap.bytes().is_some();
+        let doubled = if self.startup && !bounded { self.window + acked } else { 0 };
         self.window = window.max(min).max(doubled);
     }
 
@@ -411,6 +417,12 @@ impl Adaptive {
     /// Bandwidth-delay product in bytes, without a queue.
     pub fn bandwidth_delay(&self) -> u64 {
         (self.bandwidth() / 8.0 * (self.min_rtt().as_secs_f64() + self.load_delay())) as u64
+    }
+    /// Bytes in flight that the path carries without a queue; fewer would leave it idle. While the client's
+    /// window bounds the data in flight, the bandwidth may be too high, since application-limited samples do
+    /// not lower it. Then it is what was delivered.
+    fn carried(&self) -> u64 {
+        self.carried[0].max(self.carried[1]).min(self.bandwidth_delay())
     }
     pub fn is_in_startup(&self) -> bool {
         self.startup

@@ -198,7 +198,7 @@ fn the_rate_of_a_radio_that_serves_in_turns_is_the_mean_over_turns_and_pauses() 
     assert!(target >= interval / 6.0, "{target} s");
     path.run(5_000, 2_000, 40, u64::MAX);
     let interval = path.control.target_delay.min_rate_interval();
-    assert!(interval < Duration::from_millis(1), "pauses are forgotten");
+    assert!(interval < Duration::from_millis(1), "pauses are forgotten: {interval:?}");
 }
 
 #[test]

@@ -89,7 +89,8 @@ impl ToClient {
         }
         if advances {
             self.duplicates = 0;
-            self.overshoot.on_progress(cx.now, size, acked, self.useful_window);
+            let small = self.has_small_window();
+            self.overshoot.on_progress(cx.now, size, acked, self.useful_window.into(), small);
         } else if bare {
             delivery.bytes += self.on_bare_duplicate(cx, connection.negotiated.sack);
         }

@@ -20,7 +20,7 @@ mod window;
 use crate::accelerator::flow::connection::Handshake;
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::to_client::black_hole::BlackHole;
-use crate::accelerator::flow::to_client::overshoot::Overshoot;
+use crate::accelerator::flow::to_client::overshoot::{Overshoot, narrow};
 use crate::accelerator::flow::to_client::rtt::Rtt;
 use crate::accelerator::flow::to_client::scoreboard::Scoreboard;
 use crate::accelerator::flow::to_client::window::ClientWindow;
@@ -48,7 +48,9 @@ pub(in crate::accelerator) struct ToClient {
     /// Payload bytes of a full segment.
     segment: u32,
     /// Bytes in flight beyond which more does not raise the throughput: the bound of the overshoot.
-    useful_window: u64,
+    useful_window: u32,
+    /// Bytes that the path holds without a queue.
+    bandwidth_delay: u32,
     /// The device's radio fades: it loses segments during outages (see `rate::losses::fading`).
     fading: bool,
     scoreboard: Scoreboard,
@@ -94,6 +96,7 @@ impl ToClient {
             window: ClientWindow::new(handshake.client_edge, size, client_seq),
             segment: handshake.segment,
             useful_window: 0,
+            bandwidth_delay: 0,
             fading: false,
             scoreboard: Scoreboard::new(handshake.negotiated.sack),
             rtt: Rtt::new(handshake.rtt),
@@ -130,9 +133,9 @@ impl ToClient {
     pub fn window(&self) -> &ClientWindow {
         &self.window
     }
-    /// Whether the client's window is a small part of the useful window.
+    /// Whether the client's window is a small part of what the path holds.
     pub fn has_small_window(&self) -> bool {
-        overshoot::is_small(self.window.size(), self.useful_window)
+        overshoot::is_small(self.window.size(), self.bandwidth_delay.into())
     }
     /// Payload bytes of a full segment.
     pub fn segment(&self) -> u32 {
@@ -144,9 +147,9 @@ impl ToClient {
     pub fn is_fading(&self) -> bool {
         self.fading
     }
-    pub fn set_path(&mut self, fading: bool, useful_window: u64) {
+    pub fn set_path(&mut self, fading: bool, useful_window: u64, bandwidth_delay: u64) {
         self.fading = fading;
-        self.useful_window = useful_window;
+        (self.useful_window, self.bandwidth_delay) = (narrow(useful_window), narrow(bandwidth_delay));
     }
     /// Whether the client has not acknowledged everything that was sent.
     pub fn has_outstanding(&self) -> bool {

@@ -28,8 +28,9 @@ const MAX_WINDOW_DECAY: u32 = 256;
 /// Bytes delivered for a byte that may be dropped. Chosen: 1.6% of the data is sent again at most, less than
 /// the gain of a percent or more that the overshoot has where a client's window binds.
 const CREDIT_DIVISOR: u64 = 64;
-/// A window below the useful one divided by this is small: the credit does not apply. Chosen: without an
-/// overshoot such a client gets a quarter of the rate, so dropping a quarter costs less.
+/// A window below the bandwidth-delay product divided by this is small: the credit does not apply. Chosen:
+/// without an overshoot such a client gets a quarter of the rate, so dropping a quarter costs less. The useful
+/// window is no measure of that: it contains the target delay, and grows without bound by what is sent here.
 const SMALL_WINDOW_DIVISOR: u64 = 4;
 /// Credit at the start, and the largest one, in bytes. Chosen: a small window costs most at the start of a
 /// transfer; the largest holds the path of 1 Gb/s and 80 ms beyond a window of 6 MiB.
@@ -70,8 +71,9 @@ impl Overshoot {
         let open = window > 0 && 4 * window >= 3 * u64::from(self.max_window);
         if open && now >= self.paused_until { u64::from(self.extra) } else { 0 }
     }
-    /// An ACK advanced by `acked` bytes and advertises `window` bytes. `useful` is the useful window.
-    pub fn on_progress(&mut self, now: Instant, window: u64, acked: u64, useful: u64) {
+    /// An ACK advanced by `acked` bytes and advertises `window` bytes. `useful` is the useful window; `small`:
+    /// the client's window is a small part of what the path holds.
+    pub fn on_progress(&mut self, now: Instant, window: u64, acked: u64, useful: u64, small: bool) {
         let decayed = self.max_window - self.max_window / MAX_WINDOW_DECAY;
         self.max_window = decayed.max(narrow(window));
         self.credit = self.credit.saturating_add(narrow(acked / CREDIT_DIVISOR)).min(MAX_CREDIT);
@@ -81,7 +83,7 @@ impl Overshoot {
         if now >= self.paused_until {
             let grown = if self.pause.is_zero() { acked } else { acked / CAUTION_DIVISOR };
             self.extra = narrow((u64::from(self.extra) + grown).min(useful.saturating_sub(window)));
-            if !is_small(window, useful) {
+            if !small {
                 self.extra = self.extra.min(self.credit.max(LEAST_CREDIT));
             }
         }
@@ -100,12 +102,12 @@ impl Overshoot {
 }
 
 /// Whether a window is so small that drops past it cost less than keeping to it.
-pub(in crate::accelerator) fn is_small(window: u64, useful: u64) -> bool {
-    window < useful / SMALL_WINDOW_DIVISOR
+pub(in crate::accelerator) fn is_small(window: u64, bandwidth_delay: u64) -> bool {
+    window < bandwidth_delay / SMALL_WINDOW_DIVISOR
 }
 
-/// Bytes of a window, which is below 2^30 (RFC 7323, section 2.3), in the memory of a connection.
-fn narrow(bytes: u64) -> u32 {
+/// Bytes of a window in the memory of a connection. A client's window is below 2^30 (RFC 7323, section 2.3).
+pub(in crate::accelerator) fn narrow(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
@@ -119,20 +121,20 @@ mod tests {
         let at = Instant::from_millis(1000);
         let mut seen = Vec::new();
         for _ in 0..4 {
-            (0..10).for_each(|_| overshoot.on_progress(at, 17_000, 1_700, 60_000));
+            (0..10).for_each(|_| overshoot.on_progress(at, 17_000, 1_700, 60_000, false));
             seen.push(overshoot.extra(at, 17_000));
         }
         assert_eq!(seen, [17_000, 34_000, 43_000, 43_000]);
         assert_eq!(overshoot.extra(at, 12_000), 0, "the window has shrunk");
         overshoot.on_drop(at);
         assert_eq!(overshoot.extra(at, 17_000), 0);
-        overshoot.on_progress(at + Duration::from_millis(900), 17_000, 1_700, 60_000);
+        overshoot.on_progress(at + Duration::from_millis(900), 17_000, 1_700, 60_000, false);
         assert_eq!(overshoot.extra(at + Duration::from_millis(900), 17_000), 0, "paused");
         let later = at + Duration::from_millis(1100);
-        overshoot.on_progress(later, 17_000, 1_700, 60_000);
+        overshoot.on_progress(later, 17_000, 1_700, 60_000, false);
         assert_eq!(overshoot.extra(later, 17_000), 1_700 / CAUTION_DIVISOR);
         let reset = later + FIRST_PAUSE * RESET_PAUSES;
-        overshoot.on_progress(reset, 17_000, 1_700, 60_000);
+        overshoot.on_progress(reset, 17_000, 1_700, 60_000, false);
         assert_eq!(overshoot.extra(reset, 17_000), 1_700 / CAUTION_DIVISOR + 1_700);
     }
 
@@ -143,7 +145,7 @@ mod tests {
         let (mut delivered, mut dropped) = (0, 0);
         for flight in 0..1000 {
             for _ in 0..1000 {
-                overshoot.on_progress(at, window, 6_000, useful);
+                overshoot.on_progress(at, window, 6_000, useful, false);
                 delivered += 6_000;
             }
             if flight % 10 == 9 {
@@ -159,5 +161,19 @@ mod tests {
         );
         overshoot.charge(u64::MAX);
         assert_eq!(overshoot.extra(at, window), u64::from(LEAST_CREDIT));
+    }
+
+    #[test]
+    fn the_credit_does_not_bound_a_client_whose_window_is_small() {
+        let (window, at) = (64 << 10, Instant::from_millis(1000));
+        assert!(is_small(window, 1 << 20) && !is_small(window, 256 << 10));
+        let grown = |small: bool| {
+            let mut overshoot = Overshoot::new(window);
+            overshoot.charge(u64::MAX);
+            (0..1000).for_each(|_| overshoot.on_progress(at, window, 6_000, 4 << 20, small));
+            overshoot.extra(at, window)
+        };
+        assert_eq!(grown(true), (4 << 20) - window);
+        assert!(grown(false) < 2 * u64::from(LEAST_CREDIT), "{}", grown(false));
     }
 }

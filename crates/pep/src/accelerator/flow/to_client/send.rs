@@ -77,14 +77,15 @@ impl ToClient {
         if let Some(end) = self.scoreboard.sacked_end().filter(|_| self.scoreboard.is_front_in_flight()) {
             // All repairs are in flight. If all losses come from outages, the segments sent after a repair
             // arrive at a window that the repair has opened.
-            let repaired = if self.fading { end + self.window.size().max(self.useful_window) } else { 0 };
+            let repaired =
+                if self.fading { end + self.window.size().max(self.useful_window.into()) } else { 0 };
             return edge.max(repaired);
         } else if self.scoreboard.has_hole() || self.scoreboard.is_recovering() {
             return edge;
         }
         let extra = if published {
             // As published: regardless of the window unless it is zero. Bounded by the useful window.
-            self.useful_window.saturating_sub(self.window.size())
+            u64::from(self.useful_window).saturating_sub(self.window.size())
         } else {
             self.overshoot.extra(cx.now, self.window.size())
         };

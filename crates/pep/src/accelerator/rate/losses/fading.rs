@@ -10,6 +10,7 @@
 //! Not counted as fades: losses without a silence (a full buffer, noise), single losses while no fade is
 //! known, and packets that a full buffer dropped during a stall.
 
+use crate::accelerator::rate::losses::ack_due::AckDue;
 use crate::accelerator::rate::sample::LossSample;
 use paceline_net::{Duration, Instant};
 
@@ -49,12 +50,17 @@ pub(in crate::accelerator) struct Fading {
     /// silence. A lone acknowledgment may be one that the client had delayed.
     pending_stall: u64,
     halved_at: Instant,
-    last_ack_at: Instant,
+    ack_due: AckDue,
+    srtt: Duration,
     /// Losses found until then are attributed to the last silence.
     fade_losses_until: Instant,
 }
 
 impl Fading {
+    /// A packet is sent to the device.
+    pub fn on_send(&mut self, now: Instant, after_idle: bool) {
+        self.ack_due.on_send(now, after_idle, self.srtt);
+    }
     /// An acknowledgment of the device. `srtt`: its smoothed round-trip time; `capacity_in`: bytes that the
     /// path delivers in a time.
     pub fn on_ack(
@@ -64,14 +70,14 @@ impl Fading {
         capacity_in: impl Fn(Duration) -> u64,
         sample: &LossSample,
     ) {
-        let silence = now.since(self.last_ack_at);
+        let silence = self.ack_due.on_ack(now);
+        self.srtt = srtt;
         let missed = capacity_in(silence);
         if silence > MIN_SILENCE.max(srtt / 4) && missed >= MIN_MISSED_BYTES {
             self.on_silence(now, srtt, missed, sample.skipped);
         } else {
             self.stalled += std::mem::take(&mut self.pending_stall) as f64;
         }
-        self.last_ack_at = now;
         self.delivered += sample.delivered as f64;
         if now <= self.fade_losses_until {
             // The client may have dropped packets beyond its window, so these count only where fades are
@@ -162,7 +168,7 @@ mod tests {
     /// A silence of 50 ms in each 100 ms, whose end leaves a gap of `skipped` bytes. If `followed`, the next
     /// acknowledgment comes a millisecond later and a run of losses is found; else after another silence.
     fn silences(fading: &mut Fading, seconds: u64, skipped: Option<u64>, followed: bool) {
-        let from = fading.last_ack_at.as_nanos() / 1_000_000;
+        let from = fading.ack_due.at().as_nanos() / 1_000_000;
         for ms in (from..from + seconds * 1000).step_by(100) {
             let first = LossSample { delivered: 5_000, skipped, ..LossSample::default() };
             fading.on_ack(Instant::from_millis(ms + 100), SRTT, FAST, &first);
@@ -184,6 +190,26 @@ mod tests {
         let mut fading = Fading::default();
         silences(&mut fading, 20, Some(MIN_MISSED_BYTES), true);
         assert!(fading.is_detected(), "{fading:?}");
+    }
+
+    #[test]
+    fn a_pause_of_the_sender_is_no_silence() {
+        let mut fading = Fading::default();
+        for ms in 0..20_000 {
+            // In the first 60 ms of each 100 ms acknowledgments arrive, at whose end a full buffer's losses
+            // are found; the sender sends in the last 10 ms of them only.
+            let offset = ms % 100;
+            if offset < 60 {
+                let lost = if offset == 1 { 100_000 } else { 0 };
+                let sample =
+                    LossSample { delivered: 5_000, lost, lost_in_runs: lost, ..LossSample::default() };
+                fading.on_ack(Instant::from_millis(ms), SRTT, FAST, &sample);
+            }
+            if (50..60).contains(&offset) {
+                fading.on_send(Instant::from_millis(ms), false);
+            }
+        }
+        assert!(!fading.is_detected(), "{fading:?}");
     }
 
     #[test]
@@ -214,7 +240,7 @@ mod tests {
             for s in 0..3 {
                 let sample =
                     LossSample { delivered: 500_000, lost: 200_000, lost_in_runs, ..LossSample::default() };
-                fading.on_ack(fading.last_ack_at + Duration::from_secs(1 + s), SRTT, FAST, &sample);
+                fading.on_ack(fading.ack_due.at() + Duration::from_secs(1 + s), SRTT, FAST, &sample);
             }
         };
         after_silences(&mut fading, 30_000);
@@ -248,7 +274,7 @@ mod tests {
                     lost_in_runs: lost,
                     ..LossSample::default()
                 };
-                fading.on_ack(fading.last_ack_at + Duration::from_secs(1 + s), SRTT, FAST, &sample);
+                fading.on_ack(fading.ack_due.at() + Duration::from_secs(1 + s), SRTT, FAST, &sample);
             }
         };
         after_silences(&mut fading, 10_000, 500_000);

@@ -85,14 +85,14 @@ def measure(paceline: str, point: dict[str, str], seconds: int, limit: str | Non
         finish = f"; {paceline} police show $device --json >police.json" if limit is not None else ""
         per_flow = min(int(point["flows"]), 128)
         processes = int(point["flows"]) // per_flow
-        clients = " & ".join(
+        clients = " ".join(
             f"iperf3 -c $PACELINE_HOST -p {5201 + number} -R -O 1 -t {seconds} -P {per_flow} "
-            f"-C {point['control']} -J >iperf{number}.json"
+            f"-C {point['control']} -J >iperf{number}.json & clients=\"$clients $!\";"
             for number in range(processes)
         )
         script = (
             "device=$(ip -o link | grep -v ' lo:' | head -1 | cut -d: -f2 | cut -d@ -f1 | tr -d ' '); "
-            + police + f"{clients} & wait $!; sleep 0.3" + finish + "; kill %1 2>/dev/null; true"
+            + police + f"{clients} wait $clients; sleep 0.3" + finish + "; kill %1 2>/dev/null; true"
         )
         servers = "; ".join(f"iperf3 -s -1 -D -p {5201 + number}" for number in range(processes))
         (place / "inside.sh").write_text(script, encoding="utf-8")
@@ -142,7 +142,7 @@ def main() -> None:
             else:
                 plain = measure(paceline, point, args.seconds, None)
                 policed = measure(paceline, point, args.seconds, limit)
-        except (CommandError, OSError, KeyError) as error:
+        except (CommandError, OSError, KeyError, json.JSONDecodeError) as error:
             print(f"{point}: {error}", flush=True)
             missed += 1
             continue

@@ -432,9 +432,16 @@ impl Adaptive {
     }
     /// Bytes in flight up to which sending past the client's advertised window is useful: a little more than
     /// the window. A client's window of exactly the same size would make every sample application-limited,
-    /// and the estimate could not grow. Ahead of a short buffer it must not grow.
+    /// and the estimate could not grow. Ahead of a short buffer it must not grow, and ahead of one that lost
+    /// much nothing is sent past the client's window.
     pub fn useful_window(&self) -> u64 {
-        if self.short_buffer.cap().is_some() { self.window } else { self.window / 8 * 9 }
+        if self.flight_cap.is_beyond_limit() {
+            0
+        } else if self.short_buffer.cap().is_some() {
+            self.window
+        } else {
+            self.window / 8 * 9
+        }
     }
 }
 

@@ -131,6 +131,8 @@ impl FlightCap {
         self.most = [0, self.most[0]];
         let delivered = round.delivered;
         let lost = round.lost + std::mem::take(&mut self.beyond);
+        // The budget has those after a silence as well: they may be the buffer's.
+        let spent = lost;
         let lost = if round.recent_silence { 0 } else { lost };
         if round.had_room && is_notable(delivered, lost) {
             (self.cap, self.is_trial) = (0, false);
@@ -138,7 +140,7 @@ impl FlightCap {
         }
         let share = length.as_secs_f64() / GROWTH_TIME.as_secs_f64();
         let remember = |sum: f64, bytes: u64| sum * (1.0 - share / REMEMBERED_ROUNDS) + bytes as f64;
-        self.recent = (remember(self.recent.0, delivered), remember(self.recent.1, lost));
+        self.recent = (remember(self.recent.0, delivered), remember(self.recent.1, spent));
         self.since_decrease = self.since_decrease.saturating_add(1);
         let counts = self.cap == 0 || self.since_decrease > UNCOUNTED_ROUNDS;
         let heavy = is_lossy(delivered, lost);
@@ -168,9 +170,18 @@ impl FlightCap {
             self.cap += (self.cap as f64 * self.growth(round.without_queue) * share) as u64;
         }
     }
+    /// Share of the bytes that were lost in recent round trips.
+    fn recent_share(&self) -> f64 {
+        self.recent.1 / (self.recent.0 + self.recent.1).max(1.0)
+    }
+    /// Whether the buffer lost so much recently that data past the client's window, all of which it drops with
+    /// the first of its losses, would cost too much.
+    pub fn is_beyond_limit(&self) -> bool {
+        self.cap > 0 && self.recent_share() > LOSS_LIMIT
+    }
     /// Growth of the cap in a round trip. An empty queue is lost capacity, for which more may be lost.
     fn growth(&self, without_queue: bool) -> f64 {
-        let recent = self.recent.1 / (self.recent.0 + self.recent.1).max(1.0);
+        let recent = self.recent_share();
         let (from, to) = if without_queue { (LOSS_BRAKE, LOSS_LIMIT) } else { (LOSS_BUDGET, LOSS_BUDGET) };
         let beyond = if recent <= from { 0.0 } else { ((recent - from) / (to - from)).min(1.0) };
         GROWTH + (GROWTH_BEYOND_BUDGET - GROWTH) * beyond
@@ -272,6 +283,22 @@ mod tests {
         };
         assert!(grown(14, 986) > 2.0, "{}", grown(14, 986));
         assert!(grown(25, 975) < 1.15, "{}", grown(25, 975));
+    }
+
+    #[test]
+    fn losses_after_a_silence_set_no_cap_but_count_for_the_budget() {
+        let mut cap = FlightCap::default();
+        let lossy = FlightRound { delivered: 950_000, lost: 50_000, ..FlightRound::default() };
+        cap.on_ack(1_000_000, 0);
+        cap.on_round(Instant::from_millis(50), &FlightRound { recent_silence: true, ..lossy });
+        assert!(
+            cap.bytes().is_none() && !cap.is_beyond_limit(),
+            "no cap, so the buffer is not known to be full"
+        );
+        cap.on_ack(1_000_000, 0);
+        cap.on_round(Instant::from_millis(100), &lossy);
+        assert!(cap.bytes().is_some() && cap.is_beyond_limit());
+        assert!(cap.recent.1 > 90_000.0);
     }
 
     #[test]

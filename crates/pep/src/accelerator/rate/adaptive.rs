@@ -420,7 +420,7 @@ impl Adaptive {
     }
     /// Bytes in flight that the path carries without a queue; fewer would leave it idle. While the client's
     /// window bounds the data in flight, the bandwidth may be too high, since application-limited samples do
-    /// not lower it. Then it is what was delivered.
+    /// not lower it; the rate of the last round trips counts then.
     fn carried(&self) -> u64 {
         self.carried[0].max(self.carried[1]).min(self.bandwidth_delay())
     }

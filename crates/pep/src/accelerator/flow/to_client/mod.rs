@@ -133,7 +133,7 @@ impl ToClient {
     pub fn window(&self) -> &ClientWindow {
         &self.window
     }
-    /// Whether the client's window is a small part of what the path holds.
+    /// Whether the client's window is a small part of the bandwidth-delay product.
     pub fn has_small_window(&self) -> bool {
         overshoot::is_small(self.window.size(), self.bandwidth_delay.into())
     }

@@ -29,8 +29,8 @@ const MAX_WINDOW_DECAY: u32 = 256;
 /// the gain of a percent or more that the overshoot has where a client's window binds.
 const CREDIT_DIVISOR: u64 = 64;
 /// A window below the bandwidth-delay product divided by this is small: the credit does not apply. Chosen:
-/// without an overshoot such a client gets a quarter of the rate, so dropping a quarter costs less. The useful
-/// window is no measure of that: it contains the target delay, and grows without bound by what is sent here.
+/// without an overshoot such a client gets a quarter of the rate, so dropping a quarter costs less. The
+/// useful window is no measure of that, since it contains the target delay.
 const SMALL_WINDOW_DIVISOR: u64 = 4;
 /// Credit at the start, and the largest one, in bytes. Chosen: a small window costs most at the start of a
 /// transfer; the largest holds the path of 1 Gb/s and 80 ms beyond a window of 6 MiB.
@@ -71,8 +71,8 @@ impl Overshoot {
         let open = window > 0 && 4 * window >= 3 * u64::from(self.max_window);
         if open && now >= self.paused_until { u64::from(self.extra) } else { 0 }
     }
-    /// An ACK advanced by `acked` bytes and advertises `window` bytes. `useful` is the useful window; `small`:
-    /// the client's window is a small part of what the path holds.
+    /// An ACK advanced by `acked` bytes and advertises `window` bytes. `useful` is the useful window, and
+    /// `small` whether the client's window is small beside the path.
     pub fn on_progress(&mut self, now: Instant, window: u64, acked: u64, useful: u64, small: bool) {
         let decayed = self.max_window - self.max_window / MAX_WINDOW_DECAY;
         self.max_window = decayed.max(narrow(window));

@@ -37,7 +37,8 @@ impl AckDue {
     pub fn on_ack(&mut self, now: Instant) -> Duration {
         let overdue = now.since(self.at);
         if overdue > MIN_SILENCE {
-            self.last_sent_at = self.last_sent_at.max(now); // what the sender did not send meanwhile is no pause
+            // The sender did not pause by itself meanwhile.
+            self.last_sent_at = self.last_sent_at.max(now);
         }
         (self.at, self.last_ack_at) = (self.at.max(now), now);
         overdue

@@ -174,8 +174,8 @@ impl FlightCap {
     fn recent_share(&self) -> f64 {
         self.recent.1 / (self.recent.0 + self.recent.1).max(1.0)
     }
-    /// Whether the buffer lost so much recently that data past the client's window, all of which it drops with
-    /// the first of its losses, would cost too much.
+    /// Whether the buffer lost so much recently that data past the client's window, which are lost with the
+    /// first lost packet, would cost too much.
     pub fn is_beyond_limit(&self) -> bool {
         self.cap > 0 && self.recent_share() > LOSS_LIMIT
     }

@@ -17,8 +17,8 @@
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
 use crate::accelerator::rate::load_delay::LoadDelay;
+use crate::accelerator::rate::losses::ack_due::MIN_SILENCE;
 use crate::accelerator::rate::losses::buffer_high_water::BufferHighWater;
-use crate::accelerator::rate::losses::fading::MIN_SILENCE;
 use crate::accelerator::rate::losses::flight_cap::{FlightCap, FlightRound, is_notable};
 use crate::accelerator::rate::losses::short_buffer::{Round, ShortBuffer, is_lossy};
 use crate::accelerator::rate::min_rtt::MinRtt;

@@ -8,7 +8,7 @@
 //! 2 (`in_order_stalls`).
 
 use crate::accelerator::rate::in_order_stalls::InOrderStalls;
-use crate::accelerator::rate::losses::fading::MIN_SILENCE;
+use crate::accelerator::rate::losses::ack_due::MIN_SILENCE;
 use paceline_net::{Duration, Instant};
 use std::hint::black_box;
 

@@ -6,9 +6,11 @@
 //! opens the whole window at once, and the first acknowledgment of the new data comes a round trip after
 //! that. In a silence of the radio it is the other way round: the acknowledgments stop first.
 
-use crate::accelerator::rate::losses::fading::MIN_SILENCE;
 use paceline_net::{Duration, Instant};
 
+/// Shortest time without acknowledgments that is a silence, if a quarter of the round-trip time is shorter.
+/// Chosen: above the gaps of scheduling and HARQ (8 ms per retransmission in LTE, TS 36.213).
+pub(in crate::accelerator) const MIN_SILENCE: Duration = Duration::from_millis(20);
 /// Shortest pause of the sender that counts. Chosen: half of a silence, since acknowledgments jitter.
 const MIN_PAUSE: Duration = Duration::from_nanos(MIN_SILENCE.as_nanos() / 2);
 

@@ -10,7 +10,7 @@
 //! Not counted as fades: losses without a silence (a full buffer, noise), single losses while no fade is
 //! known, and packets that a full buffer dropped during a stall.
 
-use crate::accelerator::rate::losses::ack_due::AckDue;
+use crate::accelerator::rate::losses::ack_due::{AckDue, MIN_SILENCE};
 use crate::accelerator::rate::sample::LossSample;
 use paceline_net::{Duration, Instant};
 
@@ -23,9 +23,6 @@ const MIN_LOSS_SHARE: f64 = 0.01;
 /// costs its own airtime only, and a missing one blocks the client's window. On a radio that only stalls the
 /// ratio comes near 1; packets that a queue delivers late after a fade make about a tenth.
 const MAX_SPURIOUS_SHARE: f64 = 0.15;
-/// Shortest time without acknowledgments that is a silence, if a quarter of the round-trip time is shorter.
-/// Chosen: above the gaps of scheduling and HARQ (8 ms per retransmission in LTE, TS 36.213).
-pub(in crate::accelerator) const MIN_SILENCE: Duration = Duration::from_millis(20);
 /// Smallest number of bytes that the radio could have delivered in a silence, and smallest gap in the
 /// sequence after one. Chosen: on a slow radio the pause between a few segments is as long as a silence.
 const MIN_MISSED_BYTES: u64 = 30_000;

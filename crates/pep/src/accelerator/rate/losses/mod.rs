@@ -2,7 +2,7 @@
 //! bytes in flight a buffer takes (`flight_cap`), and losses of a radio that fades (`fading`, which tells the
 //! radio's silences from the sender's pauses by `ack_due`).
 
-mod ack_due;
+pub(in crate::accelerator) mod ack_due;
 pub(in crate::accelerator) mod buffer_high_water;
 pub(in crate::accelerator) mod fading;
 pub(in crate::accelerator) mod flight_cap;

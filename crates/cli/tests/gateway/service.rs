@@ -35,7 +35,7 @@ fn receiver(dir: &TestDir, name: &str) -> UnixDatagram {
 fn wait_for_datagram(socket: &UnixDatagram, text: &str) -> String {
     loop {
         let mut datagram = [0; 4096];
-        let length = socket.recv(&mut datagram).expect("a message within a minute");
+        let length = receive(socket, &mut datagram).expect("a message within a minute");
         let message = String::from_utf8_lossy(&datagram[..length]).into_owned();
         if message.contains(text) {
             return message;
@@ -139,11 +139,21 @@ fn messages_go_to_the_journal_with_priority_and_fields() {
     assert_eq!((ended["PACELINE_DETACHED"].as_str(), ended["PACELINE_RESET"].as_str()), ("0", "0"));
 }
 
+/// Receives a datagram within the socket's timeout, which begins anew where a signal interrupts it.
+fn receive(socket: &UnixDatagram, datagram: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match socket.recv(datagram) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 /// The next entry of an event.
 fn wait_for_entry(journal: &UnixDatagram, event: &str) -> BTreeMap<String, String> {
     loop {
         let mut datagram = [0; 4096];
-        let length = journal.recv(&mut datagram).expect("an entry within a minute");
+        let length = receive(journal, &mut datagram).expect("an entry within a minute");
         let entry = entry(&datagram[..length]);
         if entry.get("PACELINE_EVENT").is_some_and(|name| name == event) {
             return entry;

@@ -22,7 +22,7 @@ for folder in first second/in-a-deeper-folder; do
 done
 (cd "$work" && sha256sum results-of-*/*)
 diff --recursive --brief "$work/results-of-first" "$work/results-of-second"
-cp "$work/results-of-second/"*.deb "$work/results-of-second/"*.tar.gz target/package/
 mkdir -p "target/package/$arch"
+cp "$work/results-of-second/"*.deb "$work/results-of-second/"*.tar.gz target/package/
 cp "$work/results-of-second/paceline" "target/package/$arch/"
 echo "reproducible: both builds are equal"

@@ -33,18 +33,22 @@ fn few_segments_are_sent_again_past_the_clients_window() {
 /// A lost segment keeps a window near the path's size shut, and the sender pauses. The gap in the ACKs after
 /// that was once taken for a fade of the radio, so that nothing bounded the window: with a window of 4 MiB
 /// 79% were sent again and 27% of the first of these links was used. Data past the client's window were not
-/// bounded either: 42% of the second.
+/// bounded either: 42% of the second. Of 8 s slow start is a part, so that more than 2% may be sent again. A
+/// queue of 1 MB is shorter than the changes of the capacity need.
 #[test]
 fn a_client_of_any_window_gets_few_segments_again() {
-    for (seed, queue, window) in
-        [(1, "1 MB", "4 MiB"), (5, "4 MB", "4 MiB"), (5, "4 MB", "8 MiB"), (2, "1 MB", "3 MiB")]
-    {
+    for (seed, queue, window, least_used) in [
+        (1, "1 MB", "4 MiB", 0.75),
+        (5, "4 MB", "4 MiB", 0.9),
+        (5, "4 MB", "8 MiB", 0.9),
+        (2, "1 MB", "3 MiB", 0.6),
+    ] {
         let (receive, send) = (format!("tcp.receive_buffer={window}"), format!("tcp.send_buffer={window}"));
         let set = ["core.path=accelerator", "run.duration=8 s", "tcp.beyond_window=accept", &receive, &send];
         let totals = download(&format!("mmwave-walking:{seed}"), queue, &set);
         let (again, used) = (totals.retransmission_share, totals.link_sent_mbps / totals.link_capacity_mbps);
         println!("{queue}, {window}: {again:.4} sent again, {used:.3} used");
-        assert!(again <= 0.04 && used > 0.6, "{queue}, {window}: {again:.4} sent again, {used:.3} used");
+        assert!(again <= 0.03 && used > least_used, "{queue}, {window}: {again:.4}, {used:.3}");
     }
 }
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Real senders through an emulated TDD cell, beside the simulator's forecast. Needs root.
 
-    scripts/pace_emulated.py PROGRAM [--seconds S] [--read BYTES] [--spacing NAME]
+    scripts/pace_emulated.py PROGRAM [--seconds S] [--runs N] [--read BYTES] [--spacing NAME]
 
 The cell has the pattern DDDSU in 20 MHz, about 84 Mb/s, and a base round-trip time of about 10 ms; the
 buffers are one and four period-bytes. A row is a congestion control of this host's kernel with a spacing:
 none; Linux's rate per segment (`paceline pace --delay raw`, without a phase and so without a gate); for the
 period of the cell (`paceline pace`, with clean delay, also without a gate). The simulated sender has
-`tcp.pacing` none, linux-per-segment, or tdd with a learned period.
+`tcp.pacing` none, linux-per-segment, or tdd with a learned period. Goodput is the median of N runs, the
+simulator's that of N seeds; the range of both stands behind it.
 
 The receiver reads two segments at a time, so that it acknowledges every second segment, as the simulated one.
 A receiver that reads 128 kB at a time sends fewer ACKs, since Linux holds an ACK back until the program has
@@ -21,6 +22,7 @@ import json
 import os
 import pathlib
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -95,10 +97,17 @@ def registered(program: str, control: str, spacing: str) -> Iterator[str]:
             process.wait(timeout=10)
 
 
-def forecast(program: str, scenario: str, sets: list[str], folder: pathlib.Path) -> float:
-    command = [program, "run", scenario, *sets, "--out", str(folder)]
+def forecast(program: str, scenario: str, sets: list[str], seeds: int, folder: pathlib.Path) -> list[float]:
+    """Simulated goodput with each seed."""
+    command = [program, "run", scenario, *sets, "--seeds", str(seeds), "--out", str(folder)]
     subprocess.run(command, check=True, capture_output=True)
-    return goodput_mbps(folder)
+    runs = json.loads((folder / "summary.json").read_text())["runs"]
+    return [float(run["totals"]["goodput_mbps"]) for run in runs]
+
+
+def spread(values: list[float]) -> str:
+    """Median and range."""
+    return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
 
 
 def measured(
@@ -120,6 +129,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--read", type=int, default=2896)
     parser.add_argument("--spacing", choices=list(SPACINGS), action="append")
     args = parser.parse_args()
@@ -139,11 +149,16 @@ def main() -> int:
             }
             sets = [text for key, value in values.items() for text in ("--set", f"{key}={value}")]
             row = root / f"{control}-{buffer}-{spacing}"
-            simulated = forecast(args.program, str(scenario), sets, row / "simulated")
+            simulated = forecast(args.program, str(scenario), sets, args.runs, row / "simulated")
             with registered(args.program, control, spacing) as name:
-                real = measured(args, str(scenario), sets, name, row / "real")
-            difference = 100 * (real / simulated - 1)
-            print(f"| {control} | {buffer} | {spacing} | {real:.1f} | {simulated:.1f} | {difference:+.0f} |", flush=True)
+                real = [
+                    measured(args, str(scenario), sets, name, row / f"real-{run}") for run in range(args.runs)
+                ]
+            difference = 100 * (statistics.median(real) / statistics.median(simulated) - 1)
+            print(
+                f"| {control} | {buffer} | {spacing} | {spread(real)} | {spread(simulated)} | {difference:+.0f} |",
+                flush=True,
+            )
     return 0
 
 

@@ -23,6 +23,48 @@ pub trait Node {
     fn poll_output(&mut self, now: Instant) -> Option<Output>;
     /// The time at which to call [`Node::handle_timeout`] next; not before the time of the last call.
     fn poll_timeout(&self) -> Option<Instant>;
+
+    /// [`Node::poll_output`] until there is no more, then [`Node::poll_timeout`]. A node that is one of
+    /// several kinds overrides this, so that it finds its kind once and not once per call.
+    #[inline]
+    fn poll_all(&mut self, now: Instant, mut output: impl FnMut(Output)) -> Option<Instant>
+    where
+        Self: Sized,
+    {
+        while let Some(next) = self.poll_output(now) {
+            output(next);
+        }
+        self.poll_timeout()
+    }
+    /// [`Node::handle_packet`] and [`Node::poll`].
+    #[inline]
+    fn deliver(
+        &mut self,
+        now: Instant,
+        from: Port,
+        packet: Packet,
+        output: impl FnMut(Output),
+    ) -> Option<Instant>
+    where
+        Self: Sized,
+    {
+        self.handle_packet(now, from, packet);
+        self.poll_all(now, output)
+    }
+    /// [`Node::handle_timeout`] if it is due, and [`Node::poll`].
+    #[inline]
+    fn expire(&mut self, now: Instant, output: impl FnMut(Output)) -> Option<Instant>
+    where
+        Self: Sized,
+    {
+        match self.poll_timeout() {
+            Some(due) if due <= now => {
+                self.handle_timeout(now);
+                self.poll_all(now, output)
+            }
+            later => later,
+        }
+    }
 }
 
 /// An output of a node.

@@ -14,6 +14,7 @@ mod cell;
 mod csv;
 mod decibel;
 mod duplex;
+mod error_curve;
 mod hop;
 pub mod lte;
 mod mac;

@@ -1,5 +1,6 @@
 //! A modulation and coding scheme of either radio technology: block sizes and block errors.
 
+use crate::decibel::Sinr;
 use crate::lte;
 use crate::nr;
 
@@ -78,13 +79,12 @@ impl Mcs {
             }
         }
     }
-    /// Probability that a block of `bits` fails at a linear SINR, in NR that of each layer; and the SINR in
-    /// dB, none where the probability is 0 without it.
-    pub fn block_error(self, bits: u32, sinr: f64) -> (f64, Option<f64>) {
+    /// Whether a uniform draw decodes a block of `bits` at a SINR, in NR that of each layer.
+    pub fn decodes(self, bits: u32, sinr: Sinr, draw: f64) -> bool {
         match self {
-            Self::Lte(mcs) => lte::block_errors::block_error_linear(mcs, bits, sinr),
+            Self::Lte(mcs) => lte::block_errors::decodes(mcs, bits, sinr, draw),
             Self::Nr { row, .. } | Self::Sidelink { row, .. } => {
-                nr::block_errors::block_error_linear(row, bits, sinr)
+                nr::block_errors::decodes(row, bits, sinr, draw)
             }
         }
     }

@@ -5,7 +5,7 @@ use super::cqi_report::CqiReport;
 use super::network::{Network, Transmission};
 use super::placed::Placed;
 use super::stated_channel::StatedChannel;
-use crate::decibel::from_db;
+use crate::decibel::Sinr;
 use crate::duplex::Direction;
 use crate::rat::{Layer, Quality, Rat};
 use crate::slot::Slot;
@@ -44,7 +44,7 @@ impl StationRadio {
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
-    /// Linear SINR of each layer of a transmission.
+    /// SINR of each layer of a transmission.
     pub fn sinr(
         &mut self,
         network: &mut Option<Network>,
@@ -52,13 +52,16 @@ impl StationRadio {
         slot: Slot,
         transmission: &Transmission,
         layer: Layer,
-    ) -> f64 {
+    ) -> Sinr {
         match (self, network) {
-            (Self::Stated(downlink, _), _) if transmission.direction == Direction::Down => {
-                from_db(downlink.sinr_db(slot)) * layer.gain
+            (Self::Stated(downlink, uplink), _) => {
+                let channel = if transmission.direction == Direction::Down { downlink } else { uplink };
+                let one_layer = Sinr::Db(channel.sinr_db(slot));
+                if layer.gain == 1.0 { one_layer } else { Sinr::Linear(one_layer.linear() * layer.gain) }
             }
-            (Self::Stated(_, uplink), _) => from_db(uplink.sinr_db(slot)) * layer.gain,
-            (Self::Placed(placed), Some(network)) => network.sinr(placed, cell, slot, transmission, layer),
+            (Self::Placed(placed), Some(network)) => {
+                Sinr::Linear(network.sinr(placed, cell, slot, transmission, layer))
+            }
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }

@@ -1,6 +1,7 @@
 //! One direction of a station: its bearer, HARQ processes, outer loop of link adaptation, counters.
 
 use crate::bearer::{Bearer, Carried, Ended, Fate};
+use crate::decibel::Sinr;
 use crate::duplex::Direction;
 use crate::hop::{HopMac, LinkStats};
 use crate::mac::nr_encode::EncodedPdu;
@@ -91,7 +92,7 @@ impl Link {
         process: usize,
         prbs: PrbSet,
         times: (Slot, Slot, Slot),
-        sinr: f64,
+        sinr: Sinr,
         draw: f64,
     ) -> bool {
         let Self { bearer, captures, captured, watched, carried, direction, .. } = self;

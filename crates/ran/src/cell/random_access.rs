@@ -301,7 +301,7 @@ impl Cell {
                 let (rat, network) = (&self.config.rat, &mut self.network);
                 let layer = rat.layer(Direction::Down, mcs);
                 let sinr = station.radio.sinr(network, response.cell, slot, &transmission, layer);
-                if self.responder.draws.uniform() < mcs.block_error(bits, sinr).0 {
+                if !mcs.decodes(bits, sinr, self.responder.draws.uniform()) {
                     continue;
                 }
                 procedure.on_backoff(self.config.random_access.backoff);

@@ -7,7 +7,7 @@ mod stats;
 
 pub use stats::{DropCounts, LinkStats, SINR_ORIGIN_DB};
 
-use crate::decibel;
+use crate::decibel::Sinr;
 use crate::mac::harq::{self, TransportBlock};
 use crate::mac::pdu as mac;
 use crate::mac::scheduler::{Candidate, ServedRate};
@@ -101,7 +101,7 @@ impl HopMac {
         self.harq.start(process, block)
     }
 
-    /// Transmits the block of a process in these PRBs at this linear SINR. If it is decoded, its RLC PDUs go
+    /// Transmits the block of a process in these PRBs at this SINR. If it is decoded, its RLC PDUs go
     /// to the receiver. `times` are the slots of the transmission, of the verdict, and of the delivery to
     /// RLC. Calls `on_first` with the content at the first transmission. Returns whether the block is
     /// decoded.
@@ -110,13 +110,13 @@ impl HopMac {
         process: usize,
         prbs: PrbSet,
         times: (Slot, Slot, Slot),
-        (sinr, draw): (f64, f64),
+        (sinr, draw): (Sinr, f64),
         on_first: impl FnOnce(&mac::Pdu),
     ) -> bool {
         let (slot, verdict_at, due) = times;
         let known = self.harq.block(process).is_some_and(|block| block.decoded);
         let sent = self.harq.transmit(process, prbs, (slot, verdict_at), sinr, draw);
-        let (block, sinr_db) = sent.expect("a block is sent from its process");
+        let block = sent.expect("a block is sent from its process");
         let stats = &mut self.stats;
         if block.transmissions == 1 {
             stats.prbs += u64::from(block.n_prb);
@@ -124,10 +124,7 @@ impl HopMac {
             stats.transport_block_bytes += u64::from(block.bits / 8);
             stats.padding_bytes += u64::from(block.pdu.padding);
             stats.mcs_index_sum += u64::from(block.mcs.index());
-            stats.sinr_millidecibels += match sinr_db {
-                Some(sinr_db) => decibel::millidecibels(sinr_db - SINR_ORIGIN_DB),
-                None => decibel::millidecibels_above(sinr, SINR_ORIGIN_DB),
-            };
+            stats.sinr_millidecibels += sinr.millidecibels_above(SINR_ORIGIN_DB);
             on_first(&block.pdu);
             for pdu in &block.pdu.sdus {
                 stats.rlc_retransmissions += pdu.retransmissions();

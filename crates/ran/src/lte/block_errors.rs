@@ -5,9 +5,9 @@
 //! §5.1.2) fails with `1 - (1 - p)^C`. With Chase combining (HARQ) the caller adds the linear SINRs of all
 //! transmissions. Left out: the gain of incremental redundancy, feedback errors, PDCCH decoding errors.
 
-use super::mcs::{self, Mcs};
-use super::tbs::I_TBS_COUNT;
-use crate::decibel::{from_db, to_db};
+use super::mcs::Mcs;
+use crate::decibel::Sinr;
+use crate::error_curve::{self, ErrorCurve};
 use std::sync::LazyLock;
 
 /// Largest turbo code block in bits, with its 24-bit CRC (TS 36.212 §5.1.2).
@@ -16,30 +16,30 @@ const MAX_CODE_BLOCK_BITS: u32 = 6144;
 /// 7.1.7.2.1-1).
 const MAX_TABULATED_BYTES: u32 = 9422;
 
-/// Probability that a transport block of `tb_bits` with this MCS fails at a linear SINR, and the SINR in dB
-/// where the probability depends on it.
-pub fn block_error_linear(mcs: &Mcs, tb_bits: u32, sinr: f64) -> (f64, Option<f64>) {
-    if sinr > NO_ERROR_SINR[usize::from(mcs.i_tbs)] {
-        return (0.0, None);
-    }
-    let sinr_db = to_db(sinr);
-    (block_error_db(mcs, tb_bits, sinr_db), Some(sinr_db))
+/// Whether a uniform draw decodes a transport block of `tb_bits` with this MCS.
+pub(crate) fn decodes(mcs: &Mcs, tb_bits: u32, sinr: Sinr, draw: f64) -> bool {
+    let decided = curve(mcs, tb_bits).decodes(sinr, draw);
+    decided.unwrap_or_else(|| draw >= block_error_db(mcs, tb_bits, sinr.db()))
 }
 
 /// Probability that a transport block of `tb_bits` with this MCS fails at a SINR in dB.
 pub fn block_error_db(mcs: &Mcs, tb_bits: u32, sinr_db: f64) -> f64 {
-    let shape = Shape::of(tb_bits);
-    let s50 = mcs.s50_1024_db + shape.position * (mcs.s50_6144_db - mcs.s50_1024_db);
-    let deviations = (sinr_db - s50) / shape.sigma_db;
-    // Beyond six standard deviations the tail is below 1e-9, less than a run's draws can resolve.
-    if deviations > 6.0 {
+    let curve = curve(mcs, tb_bits);
+    let deviations = (sinr_db - curve.s50_db) / curve.sigma_db;
+    if deviations > error_curve::LIMIT {
         return 0.0;
     }
-    if deviations < -6.0 {
+    if deviations < -error_curve::LIMIT {
         return 1.0;
     }
-    let one = 0.5 * libm::erfc(deviations * std::f64::consts::FRAC_1_SQRT_2);
-    1.0 - (0..shape.code_blocks).fold(1.0, |all, _| all * (1.0 - one))
+    let one = error_curve::code_block_error(deviations);
+    1.0 - (0..curve.code_blocks).fold(1.0, |all, _| all * (1.0 - one))
+}
+
+fn curve(mcs: &Mcs, tb_bits: u32) -> ErrorCurve {
+    let Shape { code_blocks, position, sigma_db } = Shape::of(tb_bits);
+    let s50_db = mcs.s50_1024_db + position * (mcs.s50_6144_db - mcs.s50_1024_db);
+    ErrorCurve { s50_db, sigma_db, code_blocks }
 }
 
 /// Number of code blocks of a transport block and the length of one, in bits.
@@ -73,20 +73,11 @@ impl Shape {
     }
 }
 
-/// Linear SINR by I_TBS above which the error probability is zero at every block length.
-static NO_ERROR_SINR: LazyLock<[f64; I_TBS_COUNT]> = LazyLock::new(|| {
-    let tail_db = 6.0 * Shape::new(0).sigma_db + 0.01;
-    std::array::from_fn(|i_tbs| {
-        let curves = mcs::DOWNLINK.iter().chain(&mcs::UPLINK).filter(|mcs| usize::from(mcs.i_tbs) == i_tbs);
-        let s50_db = curves.map(|mcs| mcs.s50_1024_db.max(mcs.s50_6144_db)).fold(f64::NEG_INFINITY, f64::max);
-        from_db(s50_db + tail_db)
-    })
-});
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lte::mcs::DOWNLINK;
+    use crate::decibel::from_db;
+    use crate::lte::mcs::{DOWNLINK, UPLINK};
 
     #[test]
     fn half_of_the_blocks_fail_at_s50() {
@@ -111,16 +102,23 @@ mod tests {
     }
 
     #[test]
-    fn the_shortcut_above_the_zero_error_sinr_agrees_with_the_curve() {
-        for mcs in mcs::DOWNLINK.iter().chain(&mcs::UPLINK) {
+    fn verdicts_are_those_of_the_exact_probability() {
+        let mut draws = paceline_net::Stream::new(1, "verdicts");
+        for mcs in DOWNLINK.iter().chain(&UPLINK) {
             for bits in [16, 56, 1000, 6120, 75_376] {
                 for step in -100..400 {
-                    let sinr = from_db(f64::from(step) * 0.1);
-                    assert_eq!(
-                        block_error_linear(mcs, bits, sinr).0,
-                        block_error_db(mcs, bits, to_db(sinr)),
-                        "{mcs:?} {bits}"
-                    );
+                    let sinr_db = f64::from(step) * 0.1;
+                    let near_db = curve(mcs, bits).s50_db + 0.5 * draws.normal();
+                    let linear = [from_db(sinr_db), from_db(near_db), 0.0].map(Sinr::Linear);
+                    for sinr in linear.into_iter().chain([sinr_db, near_db].map(Sinr::Db)) {
+                        let error = block_error_db(mcs, bits, sinr.db());
+                        let draw = draws.uniform();
+                        let at = error.min(1.0f64.next_down());
+                        for draw in [draw, draw * draw * draw, at, at.next_down().max(0.0), 0.0] {
+                            let verdict = decodes(mcs, bits, sinr, draw);
+                            assert_eq!(verdict, draw >= error, "{mcs:?} {bits} {sinr:?} {draw}");
+                        }
+                    }
                 }
             }
         }

@@ -8,6 +8,7 @@
 //! linear SINRs of all transmissions add up (Chase combining). Feedback is never lost.
 
 use super::pdu as mac;
+use crate::decibel::Sinr;
 use crate::mcs::{Mcs, PrbSize};
 use crate::prb::PrbSet;
 use crate::rlc;
@@ -48,7 +49,8 @@ pub struct TransportBlock {
     /// Whether the answer to the last transmission was the NACK of a bundle with a block that failed.
     bundle_failed: bool,
     pub kind: BlockKind,
-    combined_sinr: f64,
+    /// The sum of the SINRs of all transmissions.
+    combined: Sinr,
 }
 
 impl TransportBlock {
@@ -66,7 +68,7 @@ impl TransportBlock {
             decoded: false,
             bundle_failed: false,
             kind: BlockKind::Data,
-            combined_sinr: 0.0,
+            combined: Sinr::Linear(0.0),
         }
     }
     /// Makes a finished block a new one, as [`Self::new`] does. Field by field: a block is too large to be
@@ -84,7 +86,7 @@ impl TransportBlock {
         self.decoded = false;
         self.bundle_failed = false;
         self.kind = BlockKind::Data;
-        self.combined_sinr = 0.0;
+        self.combined = Sinr::Linear(0.0);
     }
     /// Makes the block one of random access on these PRBs, which the outer loop of link adaptation ignores.
     pub fn set_signalling(&mut self, kind: BlockKind, prbs: PrbSet) {
@@ -102,18 +104,18 @@ impl TransportBlock {
     pub fn acknowledged(&self) -> bool {
         self.decoded && !self.bundle_failed
     }
-    /// Transmits or retransmits the block in `slot` at this linear SINR. `draw`, uniform in `[0, 1)`, decides
-    /// whether it is decoded. Returns the combined SINR in dB, if it was needed.
-    pub fn transmit(&mut self, slot: Slot, sinr: f64, draw: f64) -> Option<f64> {
+    /// Transmits or retransmits the block in `slot` at this SINR. `draw`, uniform in `[0, 1)`, decides
+    /// whether it is decoded.
+    pub fn transmit(&mut self, slot: Slot, sinr: Sinr, draw: f64) {
         if self.transmissions == 0 {
-            self.first_sent_at = slot;
+            (self.first_sent_at, self.combined) = (slot, sinr);
+        } else {
+            self.combined = self.combined.plus(sinr);
         }
         self.transmissions += 1;
-        self.combined_sinr += sinr;
-        let (error, sinr_db) = self.mcs.block_error(self.bits, self.combined_sinr);
-        self.decoded |= self.kind != BlockKind::CollidedMsg3 && draw >= error;
+        let decodes = self.mcs.decodes(self.bits, self.combined, draw);
+        self.decoded |= self.kind != BlockKind::CollidedMsg3 && decodes;
         self.bundle_failed = false;
-        sinr_db
     }
 }
 
@@ -171,22 +173,21 @@ impl Processes {
         self.verdicts[process] = Slot(0);
         self.blocks[process].insert(block)
     }
-    /// Transmits the block of a process in these PRBs (see [`TransportBlock::transmit`]). Returns the block
-    /// and the combined SINR in dB, if it was needed.
+    /// Transmits the block of a process in these PRBs (see [`TransportBlock::transmit`]). Returns the block.
     pub fn transmit(
         &mut self,
         process: usize,
         prbs: PrbSet,
         (slot, verdict_at): (Slot, Slot),
-        sinr: f64,
+        sinr: Sinr,
         draw: f64,
-    ) -> Option<(&mut TransportBlock, Option<f64>)> {
+    ) -> Option<&mut TransportBlock> {
         self.unsent.0 &= !(1 << process);
         self.set_verdict(process, verdict_at);
         let block = self.blocks[process].as_deref_mut()?;
         block.prbs = prbs;
-        let sinr_db = block.transmit(slot, sinr, draw);
-        Some((block, sinr_db))
+        block.transmit(slot, sinr, draw);
+        Some(block)
     }
     fn set_verdict(&mut self, process: usize, at: Slot) {
         self.due.0 &= !(1 << process);
@@ -295,7 +296,7 @@ mod tests {
         let mcs = &DOWNLINK[10];
         let pdu = mac::Pdu::default();
         let mut block = TransportBlock { bits: 6120, ..TransportBlock::new(pdu, Mcs::Lte(mcs), LTE_PRB, 10) };
-        let sinr = from_db(mcs.s50_6144_db) / 2.0;
+        let sinr = Sinr::Linear(from_db(mcs.s50_6144_db) / 2.0);
         block.transmit(Slot(0), sinr, 0.9999);
         assert!(!block.decoded);
         // The second transmission raises the SINR to the 50% point.
@@ -315,7 +316,7 @@ mod tests {
         {
             let block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(&DOWNLINK[10]), LTE_PRB, 10);
             processes.start(process, Box::new(block));
-            let sinr = if decoded { 1e3 } else { 0.0 };
+            let sinr = Sinr::Linear(if decoded { 1e3 } else { 0.0 });
             processes.transmit(process, PrbSet::NONE, (Slot(10), Slot(verdict)), sinr, 0.5).unwrap();
         }
         let acknowledged = |processes: &Processes| {
@@ -327,11 +328,11 @@ mod tests {
         processes.bundle(Slot(21));
         assert_eq!(acknowledged(&processes), [false, false, false, true]);
         // The retransmitted block leaves the bundle; the others still wait for their retransmission.
-        processes.transmit(1, PrbSet::NONE, (Slot(22), Slot(32)), 1e3, 0.5).unwrap();
+        processes.transmit(1, PrbSet::NONE, (Slot(22), Slot(32)), Sinr::Linear(1e3), 0.5).unwrap();
         processes.bundle(Slot(22));
         assert_eq!(acknowledged(&processes), [false, true, false, true]);
         // A decoded block stays decoded, at any SINR.
-        processes.transmit(0, PrbSet::NONE, (Slot(23), Slot(32)), 0.0, 0.0).unwrap();
+        processes.transmit(0, PrbSet::NONE, (Slot(23), Slot(32)), Sinr::Linear(0.0), 0.0).unwrap();
         processes.bundle(Slot(32));
         assert_eq!(acknowledged(&processes), [true, true, false, true]);
     }
@@ -342,7 +343,9 @@ mod tests {
         let start = |processes: &mut Processes, process, verdict| {
             let block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(&DOWNLINK[10]), LTE_PRB, 10);
             processes.start(process, Box::new(block));
-            processes.transmit(process, PrbSet::NONE, (Slot(10), Slot(verdict)), 0.0, 0.5).unwrap();
+            processes
+                .transmit(process, PrbSet::NONE, (Slot(10), Slot(verdict)), Sinr::Linear(0.0), 0.5)
+                .unwrap();
         };
         start(&mut processes, 3, 20);
         assert_eq!(processes.due(Slot(11)).next(), None);
@@ -370,7 +373,7 @@ mod tests {
                 let block = TransportBlock::new(mac::Pdu::default(), Mcs::Lte(mcs), LTE_PRB, 10);
                 let mut block = TransportBlock { bits: 6120, ..block };
                 while !block.decoded && block.transmissions < most {
-                    let sinr = if block.transmissions == 0 { from_db(first) } else { 0.0 };
+                    let sinr = if block.transmissions == 0 { Sinr::Db(first) } else { Sinr::Linear(0.0) };
                     block.transmit(Slot(8 * u64::from(block.transmissions)), sinr, draws.uniform());
                 }
                 transmissions += block.transmissions;

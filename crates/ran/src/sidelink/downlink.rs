@@ -4,6 +4,7 @@
 use super::node::Sidelink;
 use super::radio::Air;
 use super::stats::MessageKind;
+use crate::decibel::Sinr;
 use crate::mac::scheduler::{self, Budget, Policy};
 use crate::mcs::PrbSize;
 use crate::prb::PrbSet;
@@ -65,7 +66,7 @@ impl Sidelink {
                 again = true;
                 let prbs = free.lowest(block.prbs_in(size));
                 *free = free.without(prbs);
-                let snr = self.pairs[pair].channel.downlink[flow].snr;
+                let snr = Sinr::Linear(self.pairs[pair].channel.downlink[flow].snr);
                 let times = self.radio.times(Air::Down, false, slot);
                 let down = &mut self.pairs[pair].flows[flow].down;
                 down.transmit(process, prbs, times, (snr, self.draws.uniform()), |_| {});
@@ -90,7 +91,7 @@ impl Sidelink {
         down.on_scheduled(slot, bits);
         down.start(process, pdu, mcs, size, n_prb);
         let times = self.radio.times(Air::Down, false, slot);
-        down.transmit(process, prbs, times, (radio.snr, self.draws.uniform()), |_| {});
+        down.transmit(process, prbs, times, (Sinr::Linear(radio.snr), self.draws.uniform()), |_| {});
         self.note(slot, pair, flow, MessageKind::Relayed);
     }
 }

@@ -9,7 +9,7 @@ use super::flow::Sent;
 use super::node::Sidelink;
 use super::radio::Air;
 use super::stats::MessageKind;
-use crate::decibel::from_db;
+use crate::decibel::{Sinr, from_db};
 use crate::duplex::Direction;
 use crate::mac::buffer_report::BufferReport;
 use crate::mac::pdu::{self as mac, BsrDue};
@@ -274,7 +274,7 @@ impl Sidelink {
         }
         for at in 0..self.sent.len() {
             let Sent { pair, flow, air, process, prbs, to_enb } = self.sent[at];
-            let sinr = self.sinr(at);
+            let sinr = Sinr::Linear(self.sinr(at));
             let times = self.radio.times(air, to_enb, slot);
             let draw = self.draws.uniform();
             self.pairs[pair].flows[flow].mac(air).transmit(process, prbs, times, (sinr, draw), |_| {});

@@ -10,6 +10,7 @@
 //! destination address, or by [`OUTSIDE`]. There is no route from station to station.
 
 mod direction;
+mod flow_table;
 mod hop_policer;
 pub mod hops;
 mod monitor;

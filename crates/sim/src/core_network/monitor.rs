@@ -6,9 +6,10 @@
 //! segments, and those that were outstanding at a retransmission, give no sample (Karn's algorithm, RFC 6298
 //! section 3). Left out: round-trip times of uploads, which cannot be measured on the receiver's side.
 
+use super::flow_table::FlowTable;
 use hdrhistogram::Histogram;
 use paceline_net::{FlowKey, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Most flows (a connection has one per direction of data) with state; packets of further ones are not
 /// measured. Chosen: bounds memory against real traffic that opens any number of connections.
@@ -49,7 +50,7 @@ struct Flow {
 /// The measuring point.
 pub struct Monitor {
     /// Per station, flows with data towards the servers and flows with data from the servers.
-    flows: Vec<[BTreeMap<FlowKey, Flow>; 2]>,
+    flows: Vec<[FlowTable<Flow>; 2]>,
     /// Number of flows of all stations.
     flow_count: usize,
     counters: Vec<FlowCounters>,
@@ -88,7 +89,7 @@ impl Monitor {
         let direction = usize::from(from_servers);
         if tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::RST)) {
             let known = self.flows[station][direction].remove(&key); // a new connection
-            self.flow_count -= usize::from(known.is_some());
+            self.flow_count -= usize::from(known);
         }
         if tcp.payload_len > 0 {
             self.on_data(now, station, direction, key, tcp);
@@ -99,24 +100,18 @@ impl Monitor {
     }
     fn on_data(&mut self, now: Instant, station: usize, direction: usize, key: FlowKey, tcp: &TcpHeader) {
         let (start, end) = (tcp.seq, tcp.seq + tcp.payload_len);
-        if self.flow_count >= MAX_FLOWS && !self.flows[station][direction].contains_key(&key) {
-            // A flow without outstanding segments loses nothing if its state is made again.
-            let tables = self.flows.iter_mut().flatten();
-            self.flow_count = tables
-                .map(|flows| {
-                    flows.retain(|_, flow| !flow.sent.is_empty());
-                    flows.len()
-                })
-                .sum();
-            if self.flow_count >= MAX_FLOWS {
-                return;
+        let flow = match self.flows[station][direction].get_mut(&key) {
+            Some(flow) => flow,
+            None => {
+                if !self.has_room() {
+                    return;
+                }
+                self.flow_count += 1;
+                let sent = VecDeque::new();
+                let flow = Flow { snd_una: start, snd_max: start, ambiguous_below: start, sent };
+                self.flows[station][direction].insert(key, flow)
             }
-        }
-        let flow_count = &mut self.flow_count;
-        let flow = self.flows[station][direction].entry(key).or_insert_with(|| {
-            *flow_count += 1;
-            Flow { snd_una: start, snd_max: start, ambiguous_below: start, sent: VecDeque::new() }
-        });
+        };
         let counters = &mut self.counters[station];
         counters.segments += 1;
         if end > flow.snd_max {
@@ -130,6 +125,21 @@ impl Monitor {
             // arrive.
             flow.ambiguous_below = flow.snd_max;
         }
+    }
+    /// Whether there is room for another flow. If not, flows without outstanding segments are forgotten: they
+    /// lose nothing if their state is made again.
+    fn has_room(&mut self) -> bool {
+        if self.flow_count < MAX_FLOWS {
+            return true;
+        }
+        let tables = self.flows.iter_mut().flatten();
+        self.flow_count = tables
+            .map(|flows| {
+                flows.retain(|flow| !flow.sent.is_empty());
+                flows.len()
+            })
+            .sum();
+        self.flow_count < MAX_FLOWS
     }
     fn on_ack(&mut self, now: Instant, station: usize, key: FlowKey, ack: SeqNumber, download: bool) {
         let Some(flow) = self.flows[station][usize::from(download)].get_mut(&key) else { return };

@@ -12,8 +12,8 @@ pub(crate) const NEVER: Instant = Instant::MAX;
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     nodes: usize,
-    /// Due time of each node and the serial number of its entry; padded with [`NEVER`] to a power of two.
-    due: Vec<(Instant, u64)>,
+    /// Entry of each node; padded with those of no node to a power of two.
+    entries: Vec<Entry>,
     /// Binary tree of node indices: place `i` has the earlier of places `2 * i` and `2 * i + 1`, place 1 the
     /// earliest of all; the second half of the places are the nodes themselves.
     winners: Vec<u32>,
@@ -21,13 +21,27 @@ pub(crate) struct Agenda {
     entered: u64,
 }
 
+/// The due time of a node in the upper half, and the serial number of the entry in the lower half: one
+/// comparison orders both.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Entry(u128);
+
+impl Entry {
+    fn new(at: Instant, serial: u64) -> Self {
+        Self(u128::from(at.as_nanos()) << 64 | u128::from(serial))
+    }
+    fn at(self) -> Instant {
+        Instant::from_nanos((self.0 >> 64) as u64)
+    }
+}
+
 impl Agenda {
     /// Adds a node that is not due.
     pub fn add(&mut self) {
         self.nodes += 1;
-        if self.nodes > self.due.len() {
+        if self.nodes > self.entries.len() {
             let places = self.nodes.next_power_of_two();
-            self.due.resize(places, (NEVER, 0));
+            self.entries.resize(places, Entry::new(NEVER, 0));
             self.winners = (0..2 * places).map(|place| place.saturating_sub(places) as u32).collect();
             (1..places).rev().for_each(|place| self.winners[place] = self.winner(place));
         }
@@ -35,43 +49,43 @@ impl Agenda {
     /// Due time of a node.
     #[inline]
     pub fn due(&self, node: usize) -> Instant {
-        self.due[node].0
+        self.entries[node].at()
     }
     /// Replaces the due time of a node.
     #[inline]
     pub fn enter(&mut self, node: usize, at: Instant) {
         self.entered += 1;
-        self.due[node] = (at, self.entered);
+        self.entries[node] = Entry::new(at, self.entered);
         self.update(node);
     }
     /// The earliest due time and its node; none if no node is due.
     #[inline]
     pub fn first(&self) -> Option<(Instant, usize)> {
         let node = *self.winners.get(1)? as usize;
-        let (at, _) = self.due[node];
+        let at = self.entries[node].at();
         (at != NEVER).then_some((at, node))
     }
     /// The node that is due first of the two below a place.
     fn winner(&self, place: usize) -> u32 {
         let (a, b) = (self.winners[2 * place], self.winners[2 * place + 1]);
-        if self.due[b as usize] < self.due[a as usize] { b } else { a }
+        if self.entries[b as usize] < self.entries[a as usize] { b } else { a }
     }
     /// Updates the places from a node to the root.
     #[inline]
     fn update(&mut self, node: usize) {
-        let mut place = self.due.len() + node;
-        let (mut winner, mut due) = (node as u32, self.due[node]);
+        let entries = &self.entries[..];
+        let winners = &mut self.winners[..2 * entries.len()];
+        let mut place = entries.len() + node;
+        let (mut winner, mut entry) = (node as u32, entries[node]);
         while place > 1 {
-            let other = self.winners[place ^ 1];
-            let other_due = self.due[other as usize];
-            if other_due < due {
-                (winner, due) = (other, other_due);
-            }
+            let other = winners[place ^ 1];
+            let others = entries[other as usize];
+            (winner, entry) = if others < entry { (other, others) } else { (winner, entry) };
             place /= 2;
-            if self.winners[place] == winner && winner as usize != node {
+            if winners[place] == winner && winner as usize != node {
                 break; // the winner is another node, as before: places nearer to the root stay
             }
-            self.winners[place] = winner;
+            winners[place] = winner;
         }
     }
 }

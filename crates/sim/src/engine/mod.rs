@@ -93,7 +93,7 @@ impl<N: Node> Engine<N> {
         self.nodes.push(node);
         self.wires.push(Vec::new());
         self.agenda.add();
-        self.reschedule(id, true);
+        self.reschedule(id, self.nodes[id.index()].poll_timeout(), true);
         id
     }
     /// Connects two ports by a wire in each direction.
@@ -167,46 +167,41 @@ impl<N: Node> Engine<N> {
     /// Changes a node at the present time, and delivers its output.
     pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut N)) {
         change(&mut self.nodes[id.index()]);
-        self.collect(id, false);
+        let (wires, traffic, now) = (&self.wires[id.index()], &mut self.traffic, self.now);
+        let timeout = self.nodes[id.index()].poll_all(now, |output| traffic.take(now, wires, output));
+        self.reschedule(id, timeout, false);
         self.deliver();
     }
 
     /// Enters a node's next timeout in the agenda. An entry that is too early stays until its time has come
     /// (`expired`): a retransmission timer moves later with every ACK, and so costs one agenda entry per
     /// timeout, not one per ACK.
-    fn reschedule(&mut self, id: NodeId, expired: bool) {
-        let at = self.nodes[id.index()].poll_timeout().map_or(NEVER, |at| at.max(self.now));
+    #[inline]
+    fn reschedule(&mut self, id: NodeId, timeout: Option<Instant>, expired: bool) {
+        let at = timeout.map_or(NEVER, |at| at.max(self.now));
         if expired || at < self.agenda.due(id.index()) {
             self.agenda.enter(id.index(), at);
-        }
-    }
-    /// Delivers packets until no node emits any more at this time.
-    fn deliver(&mut self) {
-        while let Some((node, port, packet)) = self.traffic.undelivered.pop_front() {
-            self.packets += 1;
-            self.nodes[node.index()].handle_packet(self.now, port, packet);
-            self.collect(node, false);
-        }
-    }
-    /// Takes all output of a node and reschedules it.
-    fn collect(&mut self, id: NodeId, expired: bool) {
-        let (node, now) = (&mut self.nodes[id.index()], self.now);
-        while let Some(output) = node.poll_output(now) {
-            match output {
-                Output::Transmit(port, packet) => {
-                    self.traffic.forward(now, &self.wires[id.index()], port, packet);
-                }
-                Output::Drop(packet, reason) => self.traffic.drop_packet(packet, reason),
-                Output::Event(event) => match *event {
-                    Event::ServingCell(of) => self.traffic.cells.push(of),
-                    event => self.traffic.events.push((now, event)),
-                },
-            }
         }
         if !self.traffic.cells.is_empty() {
             self.tell_followers();
         }
-        self.reschedule(id, expired);
+    }
+    /// Delivers packets until no node emits any more at this time.
+    fn deliver(&mut self) {
+        while let Some((id, port, packet)) = self.traffic.undelivered.pop_front() {
+            self.packets += 1;
+            let (wires, traffic, now) = (&self.wires[id.index()], &mut self.traffic, self.now);
+            let take = |output| traffic.take(now, wires, output);
+            let timeout = self.nodes[id.index()].deliver(now, port, packet, take);
+            self.reschedule(id, timeout, false);
+        }
+    }
+    /// Handles the timeout of a node for which the agenda has the present time.
+    fn expire(&mut self, id: NodeId) {
+        let (wires, traffic, now) = (&self.wires[id.index()], &mut self.traffic, self.now);
+        let timeout = self.nodes[id.index()].expire(now, |output| traffic.take(now, wires, output));
+        self.reschedule(id, timeout, true);
+        self.deliver();
     }
     /// Passes changes of serving cells on.
     #[cold]
@@ -218,6 +213,22 @@ impl<N: Node> Engine<N> {
 }
 
 impl Traffic {
+    /// Takes an output of a node with these wires.
+    #[inline]
+    fn take(&mut self, now: Instant, wires: &[Option<Wire>], output: Output) {
+        match output {
+            Output::Transmit(port, packet) => self.forward(now, wires, port, packet),
+            Output::Drop(packet, reason) => self.drop_packet(packet, reason),
+            Output::Event(event) => self.record(now, *event),
+        }
+    }
+    #[cold]
+    fn record(&mut self, now: Instant, event: Event) {
+        match event {
+            Event::ServingCell(of) => self.cells.push(of),
+            event => self.events.push((now, event)),
+        }
+    }
     /// A packet is dropped. A drop of a real datagram is also output, since it came from outside.
     fn drop_packet(&mut self, packet: Packet, reason: DropReason) {
         if matches!(packet.payload, Payload::Datagram(_)) {
@@ -270,13 +281,7 @@ impl<N: Node> Node for Engine<N> {
     fn handle_timeout(&mut self, now: Instant) {
         while let Some((at, node)) = self.agenda.first().filter(|(at, _)| *at <= now) {
             self.now = self.now.max(at);
-            if self.nodes[node].poll_timeout().is_some_and(|due| due <= self.now) {
-                self.nodes[node].handle_timeout(self.now);
-                self.collect(NodeId::new(node), true);
-                self.deliver();
-            } else {
-                self.reschedule(NodeId::new(node), true);
-            }
+            self.expire(NodeId::new(node));
         }
     }
 

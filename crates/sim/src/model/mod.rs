@@ -94,6 +94,21 @@ impl Node for ModelNode {
     fn poll_timeout(&self) -> Option<Instant> {
         forward!(self, node => node.poll_timeout())
     }
+    fn poll_all(&mut self, now: Instant, output: impl FnMut(Output)) -> Option<Instant> {
+        forward!(self, node => node.poll_all(now, output))
+    }
+    fn deliver(
+        &mut self,
+        now: Instant,
+        from: Port,
+        packet: Packet,
+        output: impl FnMut(Output),
+    ) -> Option<Instant> {
+        forward!(self, node => node.deliver(now, from, packet, output))
+    }
+    fn expire(&mut self, now: Instant, output: impl FnMut(Output)) -> Option<Instant> {
+        forward!(self, node => node.expire(now, output))
+    }
 }
 
 /// The receivers of a capture.

@@ -80,18 +80,28 @@ fn run_part<R: Runner>(
     options: &Options,
     runner: &mut R,
 ) -> Result<Vec<Vec<RunResult>>, R::Error> {
+    let grid = grid(part, phases, options, probe(part, &options.set, runner)?)?;
+    runner.sweep(&part.name, &grid, 1)
+}
+
+/// The points of a part, whose cell carries `capacity_mbps` with a round trip of `idle_ms` when it is idle.
+fn grid(
+    part: &Part,
+    phases: usize,
+    options: &Options,
+    (capacity_mbps, idle_ms): (f64, f64),
+) -> Result<Grid, InputError> {
     let (name, text) = scenario_file::built_in(part.cell.scenario);
     let quick: &[&str] = if options.quick { &QUICK } else { &[] };
     let mut set = part.settings();
     set.extend(quick.iter().map(|set| (*set).to_owned()).chain(options.set.clone()));
-    let (capacity_mbps, idle_ms) = probe(part, &options.set, runner)?;
     let over = over(&part.over(capacity_mbps, idle_ms, phases));
     let mut grid = Grid::new(name.clone(), &name, text, &set, axes(&over)?)?;
     // The delay changes fastest: every phase has a seed of its own.
     for (index, point) in grid.points.iter_mut().enumerate() {
         point.scenario.run.seed += (index % phases) as u64;
     }
-    runner.sweep(&part.name, &grid, 1)
+    Ok(grid)
 }
 
 /// The rate that the cell of a part carries, in Mb/s, and its idle round trip in ms.
@@ -122,5 +132,15 @@ mod tests {
         assert_eq!(of(&["maps", "edge"]).len(), 7);
         assert_eq!(names(&[], true).unwrap_or_default(), parts(true));
         assert!(names(&["edges"], false).is_err());
+    }
+
+    #[test]
+    fn every_part_has_valid_points() {
+        let options = Options::default();
+        for part in parts(false) {
+            let grid = grid(&part, 1, &options, (440.0, 5.0));
+            let points = grid.map(|grid| grid.points.len()).map_err(|error| error.to_string());
+            assert!(points.as_ref().is_ok_and(|points| *points > 0), "{}: {points:?}", part.name);
+        }
     }
 }

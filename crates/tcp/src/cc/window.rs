@@ -28,6 +28,8 @@ pub(in crate::cc) struct Window {
     pub mss: u32,
     /// Counts of a full segment: 1, or its bytes.
     pub segment: u32,
+    /// Bytes of one count.
+    unit: u64,
     pub cwnd: u32,
     pub ssthresh: u32,
     /// Acknowledged counts towards the next increase by one (Linux `snd_cwnd_cnt`).
@@ -50,6 +52,7 @@ impl Window {
         Self {
             mss,
             segment,
+            unit: u64::from(mss / segment),
             cwnd: initial.max(1).saturating_mul(segment).min(INFINITE - 1),
             ssthresh: INFINITE,
             count: 0,
@@ -59,20 +62,16 @@ impl Window {
         }
     }
     pub fn bytes(&self) -> Bytes {
-        Bytes(u64::from(self.cwnd) * self.unit())
+        Bytes(u64::from(self.cwnd) * self.unit)
     }
     pub fn counts_bytes(&self) -> bool {
         self.segment > 1
-    }
-    /// Bytes of one count.
-    fn unit(&self) -> u64 {
-        u64::from(self.mss / self.segment)
     }
     pub fn ssthresh_bytes(&self) -> Bytes {
         if self.ssthresh >= INFINITE {
             return Bytes(u64::MAX);
         }
-        Bytes(u64::from(self.ssthresh) * self.unit())
+        Bytes(u64::from(self.ssthresh) * self.unit)
     }
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
@@ -84,8 +83,8 @@ impl Window {
     /// Acknowledged bytes in whole counts; the remainder is kept for the next call.
     pub fn counts(&mut self, acked: Bytes) -> u32 {
         let total = self.partial + acked.0;
-        self.partial = total % self.unit();
-        u32::try_from(total / self.unit()).unwrap_or(u32::MAX)
+        self.partial = total % self.unit;
+        u32::try_from(total / self.unit).unwrap_or(u32::MAX)
     }
     /// Growth of Reno by `acked` bytes: slow start up to ssthresh, then one segment per window.
     pub fn grow(&mut self, acked: Bytes) {
@@ -168,7 +167,7 @@ impl Window {
             self.save();
             self.ssthresh = ssthresh;
         }
-        self.set((in_flight.0 / self.unit()).saturating_add(u64::from(self.segment)));
+        self.set((in_flight.0 / self.unit).saturating_add(u64::from(self.segment)));
         self.count = 0;
     }
     /// Reduces a window that was not used to `cwnd`.
@@ -176,7 +175,7 @@ impl Window {
         if !self.in_slow_start() {
             self.ssthresh = self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4);
         }
-        self.set((cwnd.0 / self.unit()).min(u64::from(self.cwnd)));
+        self.set((cwnd.0 / self.unit).min(u64::from(self.cwnd)));
         self.count = 0;
     }
     /// Undoes the last reduction.

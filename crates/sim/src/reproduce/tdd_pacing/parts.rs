@@ -103,6 +103,9 @@ impl CellSetting {
 const WIDE_GRANT: &str = "cell.nr.configured_grant.prb=200";
 /// The same in 20 MHz, whose uplink has 47 PRBs.
 const NARROW_GRANT: &str = "cell.nr.configured_grant.prb=45";
+/// The same for each of up to 16 stations. Chosen: nine of them fit into each of the two uplink slots of a
+/// period in 100 MHz.
+const SHARED_GRANT: &str = "cell.nr.configured_grant.prb=30";
 
 /// All parts. `quick` leaves a few points of each, for a first look.
 pub fn parts(quick: bool) -> Vec<Part> {
@@ -157,9 +160,9 @@ pub fn parts(quick: bool) -> Vec<Part> {
         all.push(Part { rtts_ms: vec![30.0], ..part(name, cell, &lena, &["none", "linux"], bytes()) });
     }
     for stations in [4, 16] {
-        let narrow = CellSetting::nr(EDGE, "100 MHz", NARROW_GRANT);
+        let shared = CellSetting::nr(EDGE, "100 MHz", SHARED_GRANT);
         let name = format!("stations-{stations}");
-        all.push(Part { stations, ..part(&name, narrow, &both, &ALL_MODES, periods(&[0.5, 2.0])) });
+        all.push(Part { stations, ..part(&name, shared, &both, &ALL_MODES, periods(&[0.5, 2.0])) });
     }
     let cells = PATTERNS.map(|pattern| CellSetting::nr(pattern, "20 MHz", NARROW_GRANT));
     for cell in cells.into_iter().chain([1, 2].map(CellSetting::lte)) {

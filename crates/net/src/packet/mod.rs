@@ -169,6 +169,13 @@ impl Packet {
         let (src, dst) = (self.ip.src, self.ip.dst);
         Some(FlowKey { src, dst, src_port: tcp.src_port, dst_port: tcp.dst_port })
     }
+    /// Whether this is a TCP segment of the connection with this key, in the direction against the key's.
+    #[inline]
+    pub fn is_against(&self, key: &FlowKey) -> bool {
+        // Ports first: they differ most.
+        self.tcp_header().is_some_and(|tcp| (tcp.src_port, tcp.dst_port) == (key.dst_port, key.src_port))
+            && (self.ip.src, self.ip.dst) == (key.dst, key.src)
+    }
     /// Whether this is a pure ACK: a TCP segment without payload whose flags are exactly ACK, with or without
     /// ECE and CWR.
     pub fn is_pure_ack(&self) -> bool {
@@ -236,6 +243,15 @@ mod tests {
         let packet = ack();
         assert_eq!(packet.len, 52);
         assert!(packet.is_pure_ack());
+    }
+
+    #[test]
+    fn a_segment_is_against_the_reversed_key_alone() {
+        let key = ack().flow_key().unwrap();
+        assert!(ack().is_against(&key.reversed()));
+        assert!(!ack().is_against(&key));
+        assert!(!ack().is_against(&FlowKey { src_port: key.dst_port + 1, ..key.reversed() }));
+        assert!(!ack().is_against(&FlowKey { src: key.src, ..key.reversed() }));
     }
 
     #[test]

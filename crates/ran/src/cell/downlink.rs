@@ -2,6 +2,7 @@
 //! new blocks (TS 36.213 §7).
 
 use super::enb::Cell;
+use super::station::Station;
 use crate::air::Transmission;
 use crate::duplex::Direction;
 use crate::mac::pdu as mac;
@@ -85,21 +86,31 @@ impl Cell {
                 continue;
             };
             station.downlink.mcs = Some(mcs);
-            let (link, reverse) = (&station.downlink.bearer, &station.uplink.bearer.rlc);
-            let needed = mac::block_bytes_needed(&link.rlc, reverse, link.waiting());
-            let wanted_prb = mcs.fewest_prbs(size, needed, n_prb);
             let bits_per_prb = mcs.bits_per_prb(size, n_prb);
-            self.candidates.push(station.downlink.mac.candidate(slot, index, wanted_prb, bits_per_prb));
+            self.candidates.push(station.downlink.mac.candidate(slot, index, 0, bits_per_prb));
         }
         let granularity = self.config.rat.rbg_size(n_prb);
         let budget = Budget { n_prb: room.free.len() as u16, max_grants: room.grants, granularity };
         let policy = self.config.scheduler;
-        scheduler::allocate(slot, policy, &mut self.candidates, budget, &mut self.allocations);
+        scheduler::rank(slot, policy, &mut self.candidates, budget.max_grants);
+        // Only those that can get a grant are asked for their demand.
+        for at in 0..self.candidates.len().min(budget.max_grants) {
+            self.candidates[at].wanted_prb = self.downlink_demand(self.candidates[at].station, size);
+        }
+        scheduler::distribute(policy, &mut self.candidates, budget, &mut self.allocations);
         for at in 0..self.allocations.len() {
             let (index, n_prb) = self.allocations[at];
             let prbs = room.take(u32::from(n_prb));
             self.transmit_downlink(slot, size, index, (prbs, n_prb));
         }
+    }
+
+    /// PRBs of this size that would empty a station's buffer, at most those of the carrier.
+    fn downlink_demand(&self, station: usize, size: PrbSize) -> u16 {
+        let Station { downlink, uplink, .. } = &self.stations[station];
+        let needed =
+            mac::block_bytes_needed(&downlink.bearer.rlc, &uplink.bearer.rlc, downlink.bearer.waiting());
+        downlink.mcs.map_or(0, |mcs| mcs.fewest_prbs(size, needed, self.config.downlink_prb))
     }
 
     /// Ends the station's blocks that were decoded or have reached the maximum number of transmissions, and

@@ -163,7 +163,7 @@ impl Cell {
         // evaluated. Stated channels are always evaluated, since each evaluation advances their draws.
         let rank_first = policy == Policy::RoundRobin && self.network.is_some();
         if rank_first {
-            scheduler::rank(slot, policy, &mut self.candidates);
+            scheduler::rank(slot, policy, &mut self.candidates, usize::MAX);
         }
         let most = if rank_first { self.config.uplink_grants } else { self.candidates.len() };
         let mut kept = 0;
@@ -178,7 +178,7 @@ impl Cell {
         }
         self.candidates.truncate(kept);
         if !rank_first {
-            scheduler::rank(slot, policy, &mut self.candidates);
+            scheduler::rank(slot, policy, &mut self.candidates, self.config.uplink_grants);
         }
     }
     /// A station as a candidate with its MCS and demand; none if its SINR is too low for any MCS.

@@ -28,6 +28,8 @@ pub struct Candidate {
     /// Factor of its priority.
     pub weight: f64,
     priority: f64,
+    /// Place among equals.
+    place: u32,
 }
 
 impl Candidate {
@@ -38,7 +40,8 @@ impl Candidate {
         bits_per_prb: f64,
         served_bits: f64,
     ) -> Self {
-        Self { station, wanted_prb, last_served, bits_per_prb, served_bits, weight: 1.0, priority: 0.0 }
+        let (weight, priority, place) = (1.0, 0.0, 0);
+        Self { station, wanted_prb, last_served, bits_per_prb, served_bits, weight, priority, place }
     }
 }
 
@@ -114,9 +117,9 @@ pub struct Budget {
     pub granularity: u16,
 }
 
-/// Sorts candidates by the policy, the highest priority first. Among equals the first place rotates every
-/// Slot.
-pub fn rank(slot: Slot, policy: Policy, candidates: &mut [Candidate]) {
+/// Brings the `count` candidates with the highest priority to the front, the highest first. Among equals the
+/// first place rotates every slot.
+pub fn rank(slot: Slot, policy: Policy, candidates: &mut [Candidate], count: usize) {
     if candidates.len() < 2 {
         return;
     }
@@ -124,8 +127,15 @@ pub fn rank(slot: Slot, policy: Policy, candidates: &mut [Candidate]) {
     // indices.
     candidates.sort_unstable_by_key(|c| c.station);
     candidates.rotate_left((slot.0 % candidates.len() as u64) as usize);
-    candidates.iter_mut().for_each(|c| c.priority = policy.priority(slot, c));
-    candidates.sort_by(|a, b| b.priority.total_cmp(&a.priority));
+    for (place, candidate) in candidates.iter_mut().enumerate() {
+        (candidate.priority, candidate.place) = (policy.priority(slot, candidate), place as u32);
+    }
+    let order = |a: &Candidate, b: &Candidate| b.priority.total_cmp(&a.priority).then(a.place.cmp(&b.place));
+    let count = count.min(candidates.len());
+    if count < candidates.len() {
+        candidates.select_nth_unstable_by(count, order);
+    }
+    candidates[..count].sort_unstable_by(order);
 }
 
 /// Ranks `candidates` and distributes the budget among them: pairs of station and number of PRBs.
@@ -136,7 +146,7 @@ pub fn allocate(
     budget: Budget,
     out: &mut Vec<(usize, u16)>,
 ) {
-    rank(slot, policy, candidates);
+    rank(slot, policy, candidates, budget.max_grants);
     distribute(policy, candidates, budget, out);
 }
 
@@ -206,6 +216,23 @@ mod tests {
             firsts[out[0].0] += 1;
         }
         assert_eq!(firsts, [1000, 0, 0, 1000, 0, 0, 0, 1000]);
+    }
+
+    #[test]
+    fn the_first_ranked_candidates_are_those_of_a_stable_sort() {
+        let mut stream = paceline_net::Stream::new(1, "candidates");
+        for round in 0..2000u64 {
+            let drawn = |_| candidate(0, 1, stream.below(4) as f64, 1.0);
+            let mut candidates: Vec<Candidate> = (0..1 + round as usize % 40).map(drawn).collect();
+            candidates.iter_mut().enumerate().for_each(|(station, candidate)| candidate.station = station);
+            let mut sorted = candidates.clone();
+            sorted.rotate_left((round % candidates.len() as u64) as usize);
+            sorted.sort_by(|a, b| b.bits_per_prb.total_cmp(&a.bits_per_prb));
+            let count = round as usize % 12;
+            rank(Slot(round), Policy::MaxCi, &mut candidates, count);
+            let first = |of: &[Candidate]| of.iter().take(count).map(|c| c.station).collect::<Vec<_>>();
+            assert_eq!(first(&candidates), first(&sorted), "round {round}");
+        }
     }
 
     #[test]

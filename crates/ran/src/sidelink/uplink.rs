@@ -183,7 +183,7 @@ impl Sidelink {
             let candidate = self.pairs[pair].flows[flow].mac_ref(air).candidate(slot, index, wanted, bits);
             self.candidates.push(candidate);
         }
-        scheduler::rank(slot, Policy::RoundRobin, &mut self.candidates);
+        scheduler::rank(slot, Policy::RoundRobin, &mut self.candidates, usize::MAX);
     }
     fn share(&mut self, at: Slot, mut free: PrbSet) {
         // A share is at least the smallest grant.

@@ -52,8 +52,7 @@ impl Host {
 
 impl Node for Host {
     fn handle_packet(&mut self, now: Instant, _from: Port, packet: Packet) {
-        let key = packet.flow_key().map(FlowKey::reversed);
-        match self.endpoints.iter().position(|(own, _)| Some(*own) == key) {
+        match self.endpoints.iter().position(|(own, _)| packet.is_against(own)) {
             Some(index) => {
                 self.endpoints[index].1.handle_packet(now, Port(0), packet);
                 self.active.push(index);

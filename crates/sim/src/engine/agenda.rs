@@ -8,85 +8,81 @@ use paceline_net::Instant;
 /// Due time of a node without a timeout.
 pub(crate) const NEVER: Instant = Instant::MAX;
 
-/// Due times of all nodes. Of equal times, the one entered first is first.
-#[derive(Debug, Default)]
-pub(crate) struct Agenda {
-    nodes: usize,
-    /// Entry of each node; padded with those of no node to a power of two.
-    entries: Vec<Entry>,
-    /// Binary tree of node indices: place `i` has the earlier of places `2 * i` and `2 * i + 1`, place 1 the
-    /// earliest of all; the second half of the places are the nodes themselves.
-    winners: Vec<u32>,
-    /// Serial number of the last entry.
-    entered: u64,
-}
+/// Bits of a node's index in an entry. Chosen: a million nodes; 44 bits are left for the serial number, which
+/// last for months at a million entries in a second.
+const NODE_BITS: u32 = 20;
 
-/// The due time of a node in the upper half, and the serial number of the entry in the lower half: one
-/// comparison orders both.
+/// From the upper half to the lowest bits: the due time of a node, the serial number of the entry, and the
+/// node. One comparison orders them by time, then by serial number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Entry(u128);
 
 impl Entry {
-    fn new(at: Instant, serial: u64) -> Self {
-        Self(u128::from(at.as_nanos()) << 64 | u128::from(serial))
+    fn new(at: Instant, serial: u64, node: usize) -> Self {
+        Self(u128::from(at.as_nanos()) << 64 | u128::from(serial << NODE_BITS | node as u64))
     }
     fn at(self) -> Instant {
         Instant::from_nanos((self.0 >> 64) as u64)
     }
+    fn node(self) -> usize {
+        self.0 as usize & ((1 << NODE_BITS) - 1)
+    }
+}
+
+/// Due times of all nodes. Of equal times, the one entered first is first.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    nodes: usize,
+    /// Binary tree: place `i` has the earlier of places `2 * i` and `2 * i + 1`, place 1 the earliest of all;
+    /// the second half of the places has the entries of the nodes, padded to a power of two.
+    tree: Vec<Entry>,
+    /// Serial number of the last entry.
+    entered: u64,
 }
 
 impl Agenda {
     /// Adds a node that is not due.
     pub fn add(&mut self) {
         self.nodes += 1;
-        if self.nodes > self.entries.len() {
+        assert!(self.nodes <= 1 << NODE_BITS, "an agenda has at most 2^{NODE_BITS} nodes");
+        let before = self.tree.len() / 2;
+        if self.nodes > before {
             let places = self.nodes.next_power_of_two();
-            self.entries.resize(places, Entry::new(NEVER, 0));
-            self.winners = (0..2 * places).map(|place| place.saturating_sub(places) as u32).collect();
-            (1..places).rev().for_each(|place| self.winners[place] = self.winner(place));
+            let entries = (0..places).map(|node| match self.tree.get(before + node) {
+                Some(entry) if node < before => *entry,
+                _ => Entry::new(NEVER, 0, node),
+            });
+            let padding = std::iter::repeat_n(Entry::new(NEVER, 0, 0), places);
+            self.tree = padding.chain(entries).collect();
+            (1..places).rev().for_each(|at| self.tree[at] = self.tree[2 * at].min(self.tree[2 * at + 1]));
         }
     }
     /// Due time of a node.
     #[inline]
     pub fn due(&self, node: usize) -> Instant {
-        self.entries[node].at()
+        self.tree[self.tree.len() / 2 + node].at()
     }
     /// Replaces the due time of a node.
     #[inline]
     pub fn enter(&mut self, node: usize, at: Instant) {
         self.entered += 1;
-        self.entries[node] = Entry::new(at, self.entered);
-        self.update(node);
+        let mut place = self.tree.len() / 2 + node;
+        let mut entry = Entry::new(at, self.entered, node);
+        self.tree[place] = entry;
+        while place > 1 {
+            entry = entry.min(self.tree[place ^ 1]);
+            place /= 2;
+            if self.tree[place] == entry {
+                break; // places nearer to the root stay
+            }
+            self.tree[place] = entry;
+        }
     }
     /// The earliest due time and its node; none if no node is due.
     #[inline]
     pub fn first(&self) -> Option<(Instant, usize)> {
-        let node = *self.winners.get(1)? as usize;
-        let at = self.entries[node].at();
-        (at != NEVER).then_some((at, node))
-    }
-    /// The node that is due first of the two below a place.
-    fn winner(&self, place: usize) -> u32 {
-        let (a, b) = (self.winners[2 * place], self.winners[2 * place + 1]);
-        if self.entries[b as usize] < self.entries[a as usize] { b } else { a }
-    }
-    /// Updates the places from a node to the root.
-    #[inline]
-    fn update(&mut self, node: usize) {
-        let entries = &self.entries[..];
-        let winners = &mut self.winners[..2 * entries.len()];
-        let mut place = entries.len() + node;
-        let (mut winner, mut entry) = (node as u32, entries[node]);
-        while place > 1 {
-            let other = winners[place ^ 1];
-            let others = entries[other as usize];
-            (winner, entry) = if others < entry { (other, others) } else { (winner, entry) };
-            place /= 2;
-            if winners[place] == winner && winner as usize != node {
-                break; // the winner is another node, as before: places nearer to the root stay
-            }
-            winners[place] = winner;
-        }
+        let first = *self.tree.get(1)?;
+        (first.at() != NEVER).then_some((first.at(), first.node()))
     }
 }
 

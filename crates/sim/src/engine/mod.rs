@@ -214,7 +214,7 @@ impl<N: Node> Engine<N> {
 
 impl Traffic {
     /// Takes an output of a node with these wires.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, now: Instant, wires: &[Option<Wire>], output: Output) {
         match output {
             Output::Transmit(port, packet) => self.forward(now, wires, port, packet),
@@ -236,7 +236,7 @@ impl Traffic {
         }
     }
     /// Forwards a packet that left a node with these wires by a port.
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, now: Instant, wires: &[Option<Wire>], port: Port, packet: Packet) {
         let wire = wires.get(usize::from(port.0)).copied().flatten();
         match wire {

@@ -439,7 +439,7 @@ impl Endpoint {
 impl Node for Endpoint {
     fn handle_packet(&mut self, now: Instant, _from: Port, packet: Packet) {
         self.last_now = now;
-        let addressed = packet.flow_key() == Some(self.key.reversed());
+        let addressed = packet.is_against(&self.key);
         let useful = match &packet.transport {
             Transport::Tcp(tcp) if addressed => self.on_segment(now, tcp, packet.ip.ecn()),
             _ => false,

@@ -36,7 +36,7 @@ pub trait Node {
         }
         self.poll_timeout()
     }
-    /// [`Node::handle_packet`] and [`Node::poll`].
+    /// [`Node::handle_packet`] and [`Node::poll_all`].
     #[inline]
     fn deliver(
         &mut self,
@@ -51,7 +51,7 @@ pub trait Node {
         self.handle_packet(now, from, packet);
         self.poll_all(now, output)
     }
-    /// [`Node::handle_timeout`] if it is due, and [`Node::poll`].
+    /// [`Node::handle_timeout`] if it is due, and [`Node::poll_all`].
     #[inline]
     fn expire(&mut self, now: Instant, output: impl FnMut(Output)) -> Option<Instant>
     where

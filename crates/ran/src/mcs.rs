@@ -1,6 +1,6 @@
 //! A modulation and coding scheme of either radio technology: block sizes and block errors.
 
-use crate::decibel::Sinr;
+use crate::error_curve::ErrorCurve;
 use crate::lte;
 use crate::nr;
 
@@ -79,13 +79,11 @@ impl Mcs {
             }
         }
     }
-    /// Whether a uniform draw decodes a block of `bits` at a SINR, in NR that of each layer.
-    pub fn decodes(self, bits: u32, sinr: Sinr, draw: f64) -> bool {
+    /// The error curve of a block of `bits`, in NR by the SINR of each layer.
+    pub fn error_curve(self, bits: u32) -> ErrorCurve {
         match self {
-            Self::Lte(mcs) => lte::block_errors::decodes(mcs, bits, sinr, draw),
-            Self::Nr { row, .. } | Self::Sidelink { row, .. } => {
-                nr::block_errors::decodes(row, bits, sinr, draw)
-            }
+            Self::Lte(mcs) => lte::block_errors::curve(mcs, bits),
+            Self::Nr { row, .. } | Self::Sidelink { row, .. } => nr::block_errors::curve(row, bits),
         }
     }
 }

@@ -301,7 +301,7 @@ impl Cell {
                 let (rat, network) = (&self.config.rat, &mut self.network);
                 let layer = rat.layer(Direction::Down, mcs);
                 let sinr = station.radio.sinr(network, response.cell, slot, &transmission, layer);
-                if !mcs.decodes(bits, sinr, self.responder.draws.uniform()) {
+                if !mcs.error_curve(bits).decodes(sinr, self.responder.draws.uniform()) {
                     continue;
                 }
                 procedure.on_backoff(self.config.random_access.backoff);

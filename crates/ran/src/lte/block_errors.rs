@@ -6,8 +6,7 @@
 //! transmissions. Left out: the gain of incremental redundancy, feedback errors, PDCCH decoding errors.
 
 use super::mcs::Mcs;
-use crate::decibel::Sinr;
-use crate::error_curve::{self, ErrorCurve};
+use crate::error_curve::ErrorCurve;
 use std::sync::LazyLock;
 
 /// Largest turbo code block in bits, with its 24-bit CRC (TS 36.212 §5.1.2).
@@ -16,27 +15,13 @@ const MAX_CODE_BLOCK_BITS: u32 = 6144;
 /// 7.1.7.2.1-1).
 const MAX_TABULATED_BYTES: u32 = 9422;
 
-/// Whether a uniform draw decodes a transport block of `tb_bits` with this MCS.
-pub(crate) fn decodes(mcs: &Mcs, tb_bits: u32, sinr: Sinr, draw: f64) -> bool {
-    let decided = curve(mcs, tb_bits).decodes(sinr, draw);
-    decided.unwrap_or_else(|| draw >= block_error_db(mcs, tb_bits, sinr.db()))
-}
-
 /// Probability that a transport block of `tb_bits` with this MCS fails at a SINR in dB.
 pub fn block_error_db(mcs: &Mcs, tb_bits: u32, sinr_db: f64) -> f64 {
-    let curve = curve(mcs, tb_bits);
-    let deviations = (sinr_db - curve.s50_db) / curve.sigma_db;
-    if deviations > error_curve::LIMIT {
-        return 0.0;
-    }
-    if deviations < -error_curve::LIMIT {
-        return 1.0;
-    }
-    let one = error_curve::code_block_error(deviations);
-    1.0 - (0..curve.code_blocks).fold(1.0, |all, _| all * (1.0 - one))
+    curve(mcs, tb_bits).error(sinr_db)
 }
 
-fn curve(mcs: &Mcs, tb_bits: u32) -> ErrorCurve {
+/// The curve of a transport block of `tb_bits` with this MCS.
+pub(crate) fn curve(mcs: &Mcs, tb_bits: u32) -> ErrorCurve {
     let Shape { code_blocks, position, sigma_db } = Shape::of(tb_bits);
     let s50_db = mcs.s50_1024_db + position * (mcs.s50_6144_db - mcs.s50_1024_db);
     ErrorCurve { s50_db, sigma_db, code_blocks }
@@ -76,8 +61,7 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decibel::from_db;
-    use crate::lte::mcs::{DOWNLINK, UPLINK};
+    use crate::lte::mcs::DOWNLINK;
 
     #[test]
     fn half_of_the_blocks_fail_at_s50() {
@@ -99,29 +83,6 @@ mod tests {
         let one = 0.5 * libm::erfc(0.2 / sigma / 2.0f64.sqrt());
         let expected = 1.0 - libm::pow(1.0 - one, 13.0);
         assert!((block_error_db(mcs, 75_376, s50 + 0.2) - expected).abs() < 1e-9);
-    }
-
-    #[test]
-    fn verdicts_are_those_of_the_exact_probability() {
-        let mut draws = paceline_net::Stream::new(1, "verdicts");
-        for mcs in DOWNLINK.iter().chain(&UPLINK) {
-            for bits in [16, 56, 1000, 6120, 75_376] {
-                for step in -100..400 {
-                    let sinr_db = f64::from(step) * 0.1;
-                    let near_db = curve(mcs, bits).s50_db + 0.5 * draws.normal();
-                    let linear = [from_db(sinr_db), from_db(near_db), 0.0].map(Sinr::Linear);
-                    for sinr in linear.into_iter().chain([sinr_db, near_db].map(Sinr::Db)) {
-                        let error = block_error_db(mcs, bits, sinr.db());
-                        let draw = draws.uniform();
-                        let at = error.min(1.0f64.next_down());
-                        for draw in [draw, draw * draw * draw, at, at.next_down().max(0.0), 0.0] {
-                            let verdict = decodes(mcs, bits, sinr, draw);
-                            assert_eq!(verdict, draw >= error, "{mcs:?} {bits} {sinr:?} {draw}");
-                        }
-                    }
-                }
-            }
-        }
     }
 
     #[test]

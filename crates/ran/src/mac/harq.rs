@@ -113,7 +113,7 @@ impl TransportBlock {
             self.combined = self.combined.plus(sinr);
         }
         self.transmissions += 1;
-        let decodes = self.mcs.decodes(self.bits, self.combined, draw);
+        let decodes = self.mcs.error_curve(self.bits).decodes(self.combined, draw);
         self.decoded |= self.kind != BlockKind::CollidedMsg3 && decodes;
         self.bundle_failed = false;
     }

@@ -8,8 +8,7 @@
 //! feedback.
 
 use super::mcs::Mcs;
-use crate::decibel::Sinr;
-use crate::error_curve::{self, ErrorCurve, power};
+use crate::error_curve::ErrorCurve;
 use std::sync::LazyLock;
 
 /// Standard deviation in dB of the curve of a code block of 2000 bits. Follows from `0.37 (500/K)^0.38`.
@@ -25,27 +24,13 @@ const LONG_CRC_BITS: u32 = 24;
 /// Bits of the CRC of a transport block up to 3824 bits (TS 38.212 §6.2.1).
 const SHORT_CRC_BITS: u32 = 16;
 
-/// Whether a uniform draw decodes a transport block of `tb_bits` with this MCS.
-pub(crate) fn decodes(mcs: &Mcs, tb_bits: u32, sinr: Sinr, draw: f64) -> bool {
-    let decided = curve(mcs, tb_bits).decodes(sinr, draw);
-    decided.unwrap_or_else(|| draw >= block_error_db(mcs, tb_bits, sinr.db()))
-}
-
 /// Probability that a transport block of `tb_bits` with this MCS fails at a SINR in dB.
 pub fn block_error_db(mcs: &Mcs, tb_bits: u32, sinr_db: f64) -> f64 {
-    let curve = curve(mcs, tb_bits);
-    let deviations = (sinr_db - curve.s50_db) / curve.sigma_db;
-    if deviations > error_curve::LIMIT {
-        return 0.0;
-    }
-    if deviations < -error_curve::LIMIT {
-        return 1.0;
-    }
-    // The success of a code block as a tail of its own, not as a difference from one.
-    1.0 - power(error_curve::code_block_error(-deviations), curve.code_blocks)
+    curve(mcs, tb_bits).error(sinr_db)
 }
 
-fn curve(mcs: &Mcs, tb_bits: u32) -> ErrorCurve {
+/// The curve of a transport block of `tb_bits` with this MCS.
+pub(crate) fn curve(mcs: &Mcs, tb_bits: u32) -> ErrorCurve {
     let (code_blocks, length) = code_blocks(tb_bits, mcs.rate_x2048);
     let s50_db = mcs.s10_db - S10_DEVIATIONS * SIGMA_2000_DB;
     ErrorCurve { s50_db, sigma_db: SIGMA_DB[length.div_ceil(8) as usize], code_blocks }
@@ -76,29 +61,7 @@ fn sigma_db(bytes: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decibel::from_db;
     use crate::nr::mcs::McsTable;
-
-    #[test]
-    fn verdicts_are_those_of_the_exact_probability() {
-        let mut draws = paceline_net::Stream::new(1, "verdicts");
-        let rows = [McsTable::Qam256, McsTable::LowEfficiency].map(McsTable::rows);
-        for mcs in rows.iter().flat_map(|rows| rows.iter()) {
-            for bits in [24, 3000, 40_000, 1_179_864] {
-                for _ in 0..2000 {
-                    let sinr = Sinr::Linear(from_db(curve(mcs, bits).s50_db + draws.normal()));
-                    let error = block_error_db(mcs, bits, sinr.db());
-                    let draw = draws.uniform();
-                    let at = error.min(1.0f64.next_down());
-                    for draw in [draw, draw * draw * draw, at, at.next_down().max(0.0), 0.0] {
-                        let verdict = decodes(mcs, bits, sinr, draw);
-                        assert_eq!(verdict, draw >= error, "{mcs:?} {bits} {sinr:?} {draw}");
-                    }
-                }
-                assert!(!decodes(mcs, bits, Sinr::Linear(0.0), 0.999));
-            }
-        }
-    }
 
     #[test]
     fn one_block_in_ten_fails_at_the_recommended_sinr() {

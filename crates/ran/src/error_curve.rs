@@ -1,6 +1,6 @@
 //! The block error curve of a transport block, and the verdict on a transmission.
 //!
-//! A code block fails with `Q(z)`, the tail of the normal distribution at z standard deviations above the SINR
+//! A code block fails with `Q(z)`, the tail of the normal distribution, z standard deviations above the SINR
 //! where half of them fail, and a transport block of C code blocks with `1 - (1 - Q(z))^C`. A uniform draw
 //! decides. Bounds of `Q` from a table decide most draws as the exact probability does; `erfc` and the
 //! logarithm of libm are needed for one draw in a hundred. LTE and NR give the parameters of the curve.

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Measures what `paceline police --mode safe` costs and saves, with this host's TCP over emulated links.
 
-    scripts/police/grid.py [--paceline PATH] [--seconds S] [--share P] [--max-segments N]
+    scripts/police/grid.py [--paceline PATH] [--seconds S] [--share P] [--max-segments N] [--pairs N]
         [--only KEY=VALUE[,VALUE...]]... [--simulated SEEDS]
 
-For each control, number of flows, rate, round trip and loss there are two runs, without and with the policer
-at the receiver's device: goodput with it over goodput without it, segments retransmitted with and without it,
-and the share of ACKs that it dropped. KEY is control, flows, rate, rtt or loss. Needs root and iperf3;
-with --simulated, which runs the simulator's TCP over the same links, neither.
+For each control, number of flows, rate, round trip and loss there are pairs of runs, without and with the
+policer at the receiver's device: goodput with it over goodput without it, segments retransmitted with and
+without it, and the share of ACKs that it dropped. KEY is control, flows, rate, rtt or loss. Needs root and
+iperf3; with --simulated, which runs the simulator's TCP over the same links, neither.
+
+With --pairs 2 and more the figures are medians, runs without the policer stand between all others, and their
+least and greatest values show the scatter of the link itself: a median that misses a target, but lies between
+them, is marked as such.
 
 At the device of the receiver, the hard case for the policer, no unacknowledged data has passed when an ACK
 comes.
@@ -19,6 +23,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "gateway"))
 from network import CommandError, built_program, main_program, run
@@ -39,6 +44,8 @@ MOST_RETRANSMITTED = 1.1
 FEW_RETRANSMITTED = 50
 # The queue of a link in round trips of 20 ms at its rate, in bytes per Mb/s. Chosen: as in a home router.
 QUEUE_BYTES_PER_MBPS = 2500
+# The policer of a simulation that drops nothing.
+NO_DROPS = "drop_share = 0.0"
 
 
 def scenario(point: dict[str, str], duration: str, hop: str, station: str) -> str:
@@ -111,12 +118,35 @@ def measure(paceline: str, point: dict[str, str], seconds: int, limit: str | Non
         return totals
 
 
+def row(point: dict[str, str], plain: list[dict[str, float]], policed: list[dict[str, float]]) -> tuple[str, bool]:
+    """The line of a point, and whether it misses a target."""
+    rates, rates_policed = ([run["goodput"] for run in runs] for runs in (plain, policed))
+    again, again_policed = ([run["retransmitted"] for run in runs] for runs in (plain, policed))
+    ratio = median(rates_policed) / max(median(rates), 0.001)
+    most = max(median(again), FEW_RETRANSMITTED) * MOST_RETRANSMITTED
+    slow = ratio < LEAST_GOODPUT
+    lossy = median(again_policed) > most
+    inside = (not slow or median(rates_policed) >= min(rates)) and (not lossy or median(again_policed) <= max(again))
+    missed = slow or lossy
+    verdict = ("scatter" if inside and len(plain) > 1 else "MISSED") if missed else ""
+    dropped = sum(run["dropped"] for run in policed) / max(sum(run["acks"] for run in policed), 1)
+    line = (f"{point['control']:8} {point['flows']:>5} {point['rate']:>6} {point['rtt']:>6} {point['loss']:>6} "
+            f"{median(rates):8.1f} {median(rates_policed):8.1f} {ratio:6.3f} {median(again):7.0f} "
+            f"{median(again_policed):7.0f} {100 * dropped:7.1f}% {verdict:7}")
+    if len(plain) > 1:
+        line += (f" without: {min(rates):.1f} to {max(rates):.1f} Mb/s, {min(again):.0f} to {max(again):.0f} again;"
+                 f" with: {min(rates_policed):.1f} to {max(rates_policed):.1f},"
+                 f" {min(again_policed):.0f} to {max(again_policed):.0f}")
+    return line, missed
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--paceline", default=None)
     parser.add_argument("--seconds", type=int, default=8)
     parser.add_argument("--share", default="80%")
     parser.add_argument("--max-segments", type=int, default=16)
+    parser.add_argument("--pairs", type=int, default=1)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--simulated", type=int, metavar="SEEDS")
     args = parser.parse_args()
@@ -135,25 +165,24 @@ def main() -> None:
           f"{'ratio':>6} {'retr.':>7} {'with':>7} {'dropped':>8}")
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
-        try:
+        def one(policer: bool, point: dict[str, str] = point) -> dict[str, float]:
             if args.simulated:
-                plain = simulate(paceline, point, args.seconds, "drop_share = 0.0", args.simulated)
-                policed = simulate(paceline, point, args.seconds, police, args.simulated)
-            else:
-                plain = measure(paceline, point, args.seconds, None)
-                policed = measure(paceline, point, args.seconds, limit)
+                return simulate(paceline, point, args.seconds, police if policer else NO_DROPS, args.simulated)
+            return measure(paceline, point, args.seconds, limit if policer else None)
+
+        try:
+            plain, policed = [one(False)], []
+            for _ in range(args.pairs):
+                policed.append(one(True))
+                if args.pairs > 1:
+                    plain.append(one(False))
         except (CommandError, OSError, KeyError, json.JSONDecodeError) as error:
             print(f"{point}: {error}", flush=True)
             missed += 1
             continue
-        ratio = policed["goodput"] / max(plain["goodput"], 0.001)
-        most = max(plain["retransmitted"], FEW_RETRANSMITTED) * MOST_RETRANSMITTED
-        good = ratio >= LEAST_GOODPUT and policed["retransmitted"] <= most
-        missed += not good
-        dropped = policed["dropped"] / max(policed["acks"], 1)
-        print(f"{point['control']:8} {point['flows']:>5} {point['rate']:>6} {point['rtt']:>6} {point['loss']:>6} "
-              f"{plain['goodput']:8.1f} {policed['goodput']:8.1f} {ratio:6.3f} {plain['retransmitted']:7.0f} "
-              f"{policed['retransmitted']:7.0f} {100 * dropped:7.1f}% {'' if good else 'MISSED'}", flush=True)
+        line, misses = row(point, plain, policed)
+        missed += misses
+        print(line, flush=True)
     print(f"{missed} points missed a target: goodput at least {LEAST_GOODPUT}, retransmissions at most "
           f"{MOST_RETRANSMITTED} times")
     sys.exit(1 if missed else 0)

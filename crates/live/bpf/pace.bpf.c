@@ -27,6 +27,13 @@ char LICENSE[] SEC("license") = "GPL";
 #define BINS (2 * PARTS)
 // Interval in which a flow's statistics are copied.
 #define REPORT_NS (100 * NS_PER_MS)
+// A connection of a fixed rate makes up for at most this much time in which it sent too little, and sends an
+// eightieth more for every millisecond that it is behind: at most a quarter above its rate.
+#define BEHIND_NS (20 * NS_PER_MS)
+#define CATCH_UP_NS (80 * NS_PER_MS)
+// With nothing in flight, a transmission that is later than this had to wait for the application. Chosen: above
+// the lateness of the kernel's timers.
+#define IDLE_NS (4 * NS_PER_MS)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -57,6 +64,9 @@ struct {
 struct state {
 	struct flow flow;
 	__u64 reported_ns;
+	// Fixed rate: when the `due_bytes` sent so far would all have left at that rate.
+	__u64 due_ns;
+	__u64 due_bytes;
 	// Least round-trip times by part of a period.
 	__u64 part_ns;
 	__u64 newest;
@@ -228,6 +238,26 @@ static __always_inline __u64 mean_rate(struct sock *sk, struct settings *setting
 	return rate < ceiling ? rate : ceiling;
 }
 
+// The rate at which a connection of the fixed rate `rate` sends now. The kernel shortens a wait by the lateness
+// of the transmission before, by half of the wait at most, and a gate gives up what did not fit into its slots:
+// the bytes sent so far show what is missing. A connection that had nothing to send has nothing to make up for.
+static __always_inline __u64 caught_up_rate(struct sock *sk, struct state *state, __u64 rate)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	__u64 now = bpf_ktime_get_ns(), sent = tp->bytes_sent;
+
+	state->due_ns += (sent - state->due_bytes) * NS_PER_SEC / rate;
+	state->due_bytes = sent;
+	// The kernel asks for the rate at ACKs too, within the wait after a transmission.
+	if (state->due_ns >= now)
+		return rate;
+	if (!tp->packets_out && now > tp->tcp_wstamp_ns + IDLE_NS)
+		state->due_ns = now;
+	else if (now - state->due_ns > BEHIND_NS)
+		state->due_ns = now - BEHIND_NS;
+	return rate + rate / 1000 * ((now - state->due_ns) / (CATCH_UP_NS / 1000));
+}
+
 // The time at which `wait_ns` have passed, `offset` after the start of the period, on a clock that runs in
 // open slots only.
 static __noinline __u64 gate_wait(struct settings *settings, __u64 offset, __u64 wait_ns)
@@ -347,6 +377,8 @@ static __always_inline __u32 pace(struct sock *sk)
 	if (!rate)
 		return 2;
 	state_now->flow.rate = rate;
+	if (rate == settings_now->rate)
+		rate = caught_up_rate(sk, state_now, rate);
 	if (settings_now->slots && settings_now->gate)
 		return gate(sk, state_now, settings_now, hint_now, rate);
 	sk->sk_pacing_rate = rate;

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// TCP over LTE: simulate it, run real programs through it, and measure the effect of an ACK filter.
+/// TCP over LTE and 5G: simulate it, run real programs through it, and make it faster.
 #[derive(Parser)]
 #[command(name = "paceline", version = paceline_study::VERSION, propagate_version = true)]
 struct Cli {

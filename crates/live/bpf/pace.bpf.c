@@ -27,13 +27,11 @@ char LICENSE[] SEC("license") = "GPL";
 #define BINS (2 * PARTS)
 // Interval in which a flow's statistics are copied.
 #define REPORT_NS (100 * NS_PER_MS)
-// A connection of a fixed rate makes up for at most this much time in which it sent too little, and sends an
-// eightieth more for every millisecond that it is behind: at most a quarter above its rate.
-#define BEHIND_NS (20 * NS_PER_MS)
-#define CATCH_UP_NS (80 * NS_PER_MS)
-// With nothing in flight, a transmission that is later than this had to wait for the application. Chosen: above
-// the lateness of the kernel's timers.
-#define IDLE_NS (4 * NS_PER_MS)
+// A connection of a fixed rate makes up for at most this much time in which it sent too little: a virtual
+// machine can stand still for tens of milliseconds. It sends a two-hundredth more for every millisecond that it
+// is behind, so at most a quarter above its rate.
+#define BEHIND_NS (50 * NS_PER_MS)
+#define CATCH_UP_NS (200 * NS_PER_MS)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -240,7 +238,7 @@ static __always_inline __u64 mean_rate(struct sock *sk, struct settings *setting
 
 // The rate at which a connection of the fixed rate `rate` sends now. The kernel shortens a wait by the lateness
 // of the transmission before, by half of the wait at most, and a gate gives up what did not fit into its slots:
-// the bytes sent so far show what is missing. A connection that had nothing to send has nothing to make up for.
+// the bytes sent so far show what is missing. After a pause of the application it is BEHIND_NS at most.
 static __always_inline __u64 caught_up_rate(struct sock *sk, struct state *state, __u64 rate)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -248,12 +246,13 @@ static __always_inline __u64 caught_up_rate(struct sock *sk, struct state *state
 
 	state->due_ns += (sent - state->due_bytes) * NS_PER_SEC / rate;
 	state->due_bytes = sent;
-	// The kernel asks for the rate at ACKs too, within the wait after a transmission.
+	// The kernel asks for the rate at ACKs too, within the wait after a transmission. A time far ahead is that of
+	// bytes before the rate was fixed.
+	if (state->due_ns > now + BEHIND_NS)
+		state->due_ns = now;
 	if (state->due_ns >= now)
 		return rate;
-	if (!tp->packets_out && now > tp->tcp_wstamp_ns + IDLE_NS)
-		state->due_ns = now;
-	else if (now - state->due_ns > BEHIND_NS)
+	if (now - state->due_ns > BEHIND_NS)
 		state->due_ns = now - BEHIND_NS;
 	return rate + rate / 1000 * ((now - state->due_ns) / (CATCH_UP_NS / 1000));
 }
@@ -393,6 +392,8 @@ static __always_inline struct state *begin(struct sock *sk)
 	sk->sk_pacing_status = SK_PACING_NEEDED;
 	if (!state)
 		return 0;
+	state->due_ns = bpf_ktime_get_ns();
+	state->due_bytes = tcp_sk(sk)->bytes_sent;
 	for (bin = 0; bin < BINS; bin++)
 		state->least[bin] = ~0U;
 	return state;

@@ -26,8 +26,10 @@ impl StationRadio {
     }
     /// The quality of a report; a measurement is replaced by it.
     pub fn quality(&mut self, rat: &Rat, network: &mut Option<Network>, report: &mut CqiReport) -> Quality {
+        if let CqiReport::Known(quality) = report {
+            return *quality; // in most slots the report is not a new one
+        }
         let quality = match (self, network, std::mem::replace(report, CqiReport::Known(Quality::default()))) {
-            (_, _, CqiReport::Known(quality)) => quality,
             (Self::Placed(placed), Some(network), CqiReport::Measured(measurement)) => {
                 network.quality(rat, placed, measurement)
             }

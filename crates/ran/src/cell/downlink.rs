@@ -2,7 +2,7 @@
 //! new blocks (TS 36.213 §7).
 
 use super::enb::Cell;
-use super::station::Station;
+use super::station::{Station, measures_cqi};
 use crate::air::Transmission;
 use crate::duplex::Direction;
 use crate::mac::pdu as mac;
@@ -16,16 +16,22 @@ use paceline_net::{Bytes, Duration, Instant, Rate};
 pub(super) struct Room {
     /// Size of a PRB.
     pub size: PrbSize,
-    pub free: PrbSet,
+    free: PrbSet,
+    /// Number of free PRBs, which is asked for every station.
+    pub left: u32,
     /// Assignments on PDCCH.
     pub grants: usize,
 }
 
 impl Room {
+    fn new(size: PrbSize, free: PrbSet, grants: usize) -> Self {
+        Self { size, free, left: free.len(), grants }
+    }
     /// Takes PRBs for one assignment.
     pub fn take(&mut self, count: u32) -> PrbSet {
         let prbs = self.free.lowest(count);
         self.free = self.free.without(prbs);
+        self.left = self.left.saturating_sub(count);
         self.grants = self.grants.saturating_sub(1);
         prbs
     }
@@ -69,14 +75,15 @@ impl Cell {
         let Some(size) = self.config.rat.prb_size(Direction::Down, symbols) else { return };
         let n_prb = self.config.downlink_prb;
         let free = self.config.rat.pdsch_prbs(self.config.numerology, slot, n_prb);
-        let mut room = Room { size, free, grants: self.config.downlink_grants };
+        let mut room = Room::new(size, free, self.config.downlink_grants);
         self.answer_random_access(slot, cell, &mut room);
         self.candidates.clear();
+        let periodic = measures_cqi(&self.config.duplex, self.config.cqi_period, slot);
         for at in 0..self.members[cell].len() {
             let index = self.members[cell][at];
             let retransmitted = self.retransmit_downlink(slot, index, &mut room);
             let station = &mut self.stations[index];
-            station.report_cqi(slot, &self.config, &mut self.network);
+            station.report_cqi(slot, periodic, &self.config, &mut self.network);
             let ready = station.connected() && station.downlink_sendable();
             if retransmitted || !ready || station.downlink.mac.harq.free().is_none() {
                 continue;
@@ -90,7 +97,7 @@ impl Cell {
             self.candidates.push(station.downlink.mac.candidate(slot, index, 0, bits_per_prb));
         }
         let granularity = self.config.rat.rbg_size(n_prb);
-        let budget = Budget { n_prb: room.free.len() as u16, max_grants: room.grants, granularity };
+        let budget = Budget { n_prb: room.left as u16, max_grants: room.grants, granularity };
         let policy = self.config.scheduler;
         scheduler::rank(slot, policy, &mut self.candidates, budget.max_grants);
         // Only those that can get a grant are asked for their demand.
@@ -131,7 +138,7 @@ impl Cell {
                 link.finish(process);
             } else if last {
                 link.give_up(process, &mut self.output);
-            } else if !retransmitted && block.prbs_in(room.size) <= room.free.len() && room.grants > 0 {
+            } else if !retransmitted && block.prbs_in(room.size) <= room.left && room.grants > 0 {
                 // One block per station and slot: a single codeword.
                 retransmitted = true;
                 let prbs = room.take(block.prbs_in(room.size));

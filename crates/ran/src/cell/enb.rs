@@ -253,9 +253,7 @@ impl Cell {
             }
         }
         if self.config.duplex.has(slot, Direction::Up) {
-            for index in 0..self.stations.len() {
-                self.station_transmits(slot, index);
-            }
+            self.stations_transmit(slot);
             self.send_preambles(slot);
         }
         self.transmit(slot);

@@ -199,7 +199,7 @@ impl Cell {
         let n_prb = self.config.downlink_prb;
         let (mcs, n_prb) = self.config.rat.most_robust(Direction::Down, room.size, MSG4_BYTES, n_prb);
         let Some(process) = station.downlink.mac.harq.free() else { return false };
-        if room.grants == 0 || room.free.len() < u32::from(n_prb) {
+        if room.grants == 0 || room.left < u32::from(n_prb) {
             return false;
         }
         let prbs = room.take(u32::from(n_prb));
@@ -227,7 +227,7 @@ impl Cell {
             let in_groups = u32::from(n_prb).next_multiple_of(group).min(u32::from(self.config.downlink_prb));
             // MCS 0 only: preambles that do not fit at this MCS are answered by the next response PDU.
             let fits = mcs.index() == 0 || answered.is_empty();
-            if !fits || in_groups > room.free.len() || msg3_free.len() < u32::from(msg3_prb) {
+            if !fits || in_groups > room.left || msg3_free.len() < u32::from(msg3_prb) {
                 break;
             }
             let Some(at) = self.responder.preambles.iter().position(of_occasion) else { break };

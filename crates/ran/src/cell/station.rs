@@ -51,6 +51,8 @@ pub(crate) struct Station {
     pub uplink_demand: (u16, bool),
     /// CQI reports with the slot of their first use. The front one is in use, the others are not yet.
     cqi_reports: VecDeque<(Slot, CqiReport)>,
+    /// The slot in which another of them comes into use, or the last one is too old.
+    cqi_changes_at: Slot,
     /// Without a connection the station neither sends nor receives data.
     connected: bool,
     headroom_timers: HeadroomTimers,
@@ -126,6 +128,7 @@ impl Station {
             grants: VecDeque::new(),
             uplink_demand: (0, false),
             cqi_reports: VecDeque::new(),
+            cqi_changes_at: Slot(0),
             connected: cell.random_access.connected_at_start,
             headroom_timers: HeadroomTimers::default(),
             headroom_estimate: HeadroomEstimate::default(),
@@ -140,20 +143,27 @@ impl Station {
         }
     }
 
-    /// Reports the CQI if it is due, in a slot with downlink symbols. Stations report also while they are
-    /// idle; after slots that were skipped, the report in use is one of the present slot.
-    pub fn report_cqi(&mut self, slot: Slot, cell: &CellConfig, network: &mut Option<Network>) {
-        let periodic = measures_cqi(&cell.duplex, cell.cqi_period, slot);
-        let stale = self
-            .cqi_reports
-            .back()
-            .is_none_or(|(due, _)| slot.since(*due) > cell.cqi_period + cell.cqi_delay);
+    /// Reports the CQI if it is due, in a slot with downlink symbols; `periodic`: whether the slot has a
+    /// periodic report ([`measures_cqi`]). Stations report also while they are idle; after slots that were
+    /// skipped, the report in use is one of the present slot.
+    pub fn report_cqi(
+        &mut self,
+        slot: Slot,
+        periodic: bool,
+        cell: &CellConfig,
+        network: &mut Option<Network>,
+    ) {
+        if !periodic && slot < self.cqi_changes_at {
+            return;
+        }
+        let (most, delay) = (cell.cqi_period + cell.cqi_delay, cell.cqi_delay);
+        let stale = self.cqi_reports.back().is_none_or(|(due, _)| slot.since(*due) > most);
         if periodic || stale {
             let report = self.radio.measure_cqi(&cell.rat, network, slot);
             if stale {
                 self.cqi_reports.clear();
             }
-            let due = if stale { slot } else { slot + cell.cqi_delay };
+            let due = if stale { slot } else { slot + delay };
             self.cqi_reports.push_back((due, report));
         }
         while self.cqi_reports.get(1).is_some_and(|(due, _)| *due <= slot) {
@@ -161,6 +171,8 @@ impl Station {
                 network.recycle(report);
             }
         }
+        let too_old = self.cqi_reports.back().map_or(slot, |(due, _)| *due + most + SlotSpan(1));
+        self.cqi_changes_at = self.cqi_reports.get(1).map_or(too_old, |(due, _)| too_old.min(*due));
     }
     /// The downlink MCS for the report in use by the scheduler.
     pub fn downlink_mcs(&mut self, cell: &CellConfig, network: &mut Option<Network>) -> Option<Mcs> {
@@ -364,6 +376,7 @@ impl Station {
     /// Reports of the former cell's channel say nothing about that of the present one.
     pub fn forget_reports(&mut self) {
         self.cqi_reports.clear();
+        self.cqi_changes_at = Slot(0);
     }
     /// MAC of both directions is reset, grants are deleted.
     fn reset_mac(&mut self, now: Instant, reason: DropReason, output: &mut VecDeque<Output>) {
@@ -427,7 +440,7 @@ impl Station {
 /// Whether a periodic report is measured in a slot. A report whose slot has no downlink symbols is measured
 /// in the next one that has: the CSI reference resource is a slot with downlink (TS 38.214 §5.2.2.5, TS
 /// 36.213 §7.2.3).
-fn measures_cqi(duplex: &Duplex, period: SlotSpan, slot: Slot) -> bool {
+pub fn measures_cqi(duplex: &Duplex, period: SlotSpan, slot: Slot) -> bool {
     duplex.next(Slot(slot.0 - slot.within(period).0), Direction::Down) == slot
 }
 

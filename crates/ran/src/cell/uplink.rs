@@ -202,12 +202,15 @@ impl Cell {
         Some(station.uplink.mac.candidate(slot, index, wanted_prb, bits_per_prb))
     }
 
-    /// The station's uplink in this slot: Msg3, a retransmission, a granted new block, or a scheduling
+    /// The uplink of all stations in this slot: Msg3, a retransmission, a granted new block, or a scheduling
     /// request.
-    pub(super) fn station_transmits(&mut self, slot: Slot, index: usize) {
-        match self.timing.uplink.process_in(slot) {
-            Some(process) => self.transmit_in_turn(slot, index, process),
-            None => self.transmit_by_grant(slot, index),
+    pub(super) fn stations_transmit(&mut self, slot: Slot) {
+        let turn = self.timing.uplink.process_in(slot);
+        for index in 0..self.stations.len() {
+            match turn {
+                Some(process) => self.transmit_in_turn(slot, index, process),
+                None => self.transmit_by_grant(slot, index),
+            }
         }
     }
     /// Synchronous HARQ: `process` is the one of this slot.

@@ -136,6 +136,8 @@ pub struct Processes {
     due: ProcessSet,
     /// The other verdicts in the order of their slots, and some that a later transmission has replaced.
     pending: VecDeque<(Slot, u8)>,
+    /// The slot of the first of them.
+    next: Slot,
 }
 
 /// The slot of a verdict that is not due, later than all slots by definition.
@@ -154,6 +156,7 @@ impl Processes {
             unsent: ProcessSet(0),
             due: ProcessSet(0),
             pending: VecDeque::new(),
+            next: NO_VERDICT,
         }
     }
     /// The first process without a block, for asynchronous HARQ.
@@ -202,6 +205,7 @@ impl Processes {
             let place = self.pending.partition_point(|(other, _)| *other <= at);
             self.pending.insert(place, verdict);
         }
+        self.next = self.next.min(at);
     }
     /// A grant for a retransmission was sent: no verdict is due until then.
     pub fn await_retransmission(&mut self, process: usize) {
@@ -238,13 +242,19 @@ impl Processes {
     #[inline]
     pub fn due(&mut self, slot: Slot) -> ProcessSet {
         // Called for every station in every slot: each verdict is looked at once.
+        if slot >= self.next {
+            self.collect_due(slot);
+        }
+        ProcessSet(self.due.0 | self.unsent.0)
+    }
+    fn collect_due(&mut self, slot: Slot) {
         while let Some((at, process)) = self.pending.pop_front_if(|(at, _)| *at <= slot) {
             let sent = self.busy.0 & !self.unsent.0 & 1 << process;
             if self.verdicts[usize::from(process)] == at {
                 self.due.0 |= sent;
             }
         }
-        ProcessSet(self.due.0 | self.unsent.0)
+        self.next = self.pending.front().map_or(NO_VERDICT, |(at, _)| *at);
     }
     /// Bundles the HARQ-ACKs that are due (TS 36.213 §7.3): blocks whose verdict is due in the same slot have
     /// one answer, a NACK if one of them failed.

@@ -27,9 +27,8 @@ pub struct Candidate {
     pub served_bits: f64,
     /// Factor of its priority.
     pub weight: f64,
-    priority: f64,
-    /// Place among equals.
-    place: u32,
+    /// Its rank among the candidates of a slot, the first has the least.
+    rank: u128,
 }
 
 impl Candidate {
@@ -40,8 +39,7 @@ impl Candidate {
         bits_per_prb: f64,
         served_bits: f64,
     ) -> Self {
-        let (weight, priority, place) = (1.0, 0.0, 0);
-        Self { station, wanted_prb, last_served, bits_per_prb, served_bits, weight, priority, place }
+        Self { station, wanted_prb, last_served, bits_per_prb, served_bits, weight: 1.0, rank: 0 }
     }
 }
 
@@ -125,17 +123,26 @@ pub fn rank(slot: Slot, policy: Policy, candidates: &mut [Candidate], count: usi
     }
     // Rotation by place in the list, not by station index: the stations of a sector have gaps between their
     // indices.
-    candidates.sort_unstable_by_key(|c| c.station);
-    candidates.rotate_left((slot.0 % candidates.len() as u64) as usize);
-    for (place, candidate) in candidates.iter_mut().enumerate() {
-        (candidate.priority, candidate.place) = (policy.priority(slot, candidate), place as u32);
+    if !candidates.is_sorted_by_key(|c| c.station) {
+        candidates.sort_unstable_by_key(|c| c.station);
     }
-    let order = |a: &Candidate, b: &Candidate| b.priority.total_cmp(&a.priority).then(a.place.cmp(&b.place));
-    let count = count.min(candidates.len());
-    if count < candidates.len() {
-        candidates.select_nth_unstable_by(count, order);
+    let all = candidates.len();
+    let first = (slot.0 % all as u64) as usize;
+    for (at, candidate) in candidates.iter_mut().enumerate() {
+        let place = if at < first { at + all - first } else { at - first };
+        candidate.rank = u128::from(!ascending(policy.priority(slot, candidate))) << 64 | place as u128;
     }
-    candidates[..count].sort_unstable_by(order);
+    let count = count.min(all);
+    if count < all {
+        candidates.select_nth_unstable_by_key(count, |c| c.rank);
+    }
+    candidates[..count].sort_unstable_by_key(|c| c.rank);
+}
+
+/// A number in the order of [`f64::total_cmp`].
+fn ascending(value: f64) -> u64 {
+    let bits = value.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
 /// Ranks `candidates` and distributes the budget among them: pairs of station and number of PRBs.

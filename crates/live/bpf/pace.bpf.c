@@ -27,9 +27,9 @@ char LICENSE[] SEC("license") = "GPL";
 #define BINS (2 * PARTS)
 // Interval in which a flow's statistics are copied.
 #define REPORT_NS (100 * NS_PER_MS)
-// A connection of a fixed rate makes up for at most this much time in which it sent too little: a virtual
-// machine can stand still for tens of milliseconds. It sends a two-hundredth more for every millisecond that it
-// is behind, so at most a quarter above its rate.
+// A connection of a fixed rate makes up for at most this much time in which it sent too little. Chosen: a
+// virtual machine can stand still for tens of milliseconds. It sends half a percent more for every
+// millisecond that it is behind, so at most a quarter above its rate.
 #define BEHIND_NS (50 * NS_PER_MS)
 #define CATCH_UP_NS (200 * NS_PER_MS)
 
@@ -236,9 +236,9 @@ static __always_inline __u64 mean_rate(struct sock *sk, struct settings *setting
 	return rate < ceiling ? rate : ceiling;
 }
 
-// The rate at which a connection of the fixed rate `rate` sends now. The kernel shortens a wait by the lateness
-// of the transmission before, by half of the wait at most, and a gate gives up what did not fit into its slots:
-// the bytes sent so far show what is missing. After a pause of the application it is BEHIND_NS at most.
+// The rate at which a connection of the fixed rate `rate` sends now. The kernel shortens a wait by the
+// lateness of the transmission before, by half of the wait at most, and a gate gives up what did not fit into
+// its slots: the bytes sent so far show what is missing. After a pause of the application it is BEHIND_NS.
 static __always_inline __u64 caught_up_rate(struct sock *sk, struct state *state, __u64 rate)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -246,8 +246,8 @@ static __always_inline __u64 caught_up_rate(struct sock *sk, struct state *state
 
 	state->due_ns += (sent - state->due_bytes) * NS_PER_SEC / rate;
 	state->due_bytes = sent;
-	// The kernel asks for the rate at ACKs too, within the wait after a transmission. A time far ahead is that of
-	// bytes before the rate was fixed.
+	// The kernel asks for the rate at ACKs too, within the wait after a transmission. A time far ahead is that
+	// of bytes before the rate was fixed.
 	if (state->due_ns > now + BEHIND_NS)
 		state->due_ns = now;
 	if (state->due_ns >= now)

@@ -146,6 +146,7 @@ impl Station {
     /// Reports the CQI if it is due, in a slot with downlink symbols; `periodic`: whether the slot has a
     /// periodic report ([`measures_cqi`]). Stations report also while they are idle; after slots that were
     /// skipped, the report in use is one of the present slot.
+    #[inline]
     pub fn report_cqi(
         &mut self,
         slot: Slot,
@@ -153,9 +154,11 @@ impl Station {
         cell: &CellConfig,
         network: &mut Option<Network>,
     ) {
-        if !periodic && slot < self.cqi_changes_at {
-            return;
+        if periodic || slot >= self.cqi_changes_at {
+            self.renew_cqi(slot, periodic, cell, network);
         }
+    }
+    fn renew_cqi(&mut self, slot: Slot, periodic: bool, cell: &CellConfig, network: &mut Option<Network>) {
         let (most, delay) = (cell.cqi_period + cell.cqi_delay, cell.cqi_delay);
         let stale = self.cqi_reports.back().is_none_or(|(due, _)| slot.since(*due) > most);
         if periodic || stale {

@@ -221,26 +221,35 @@ impl Line {
                 self.queued.clear();
             }
             self.queued_bytes = Bytes::ZERO;
-        } else {
-            while let Some((_, len)) = self.queued.pop_front_if(|(leaves_at, _)| *leaves_at <= now) {
-                self.queued_bytes = self.queued_bytes - len;
-            }
-            if self.queued_bytes + len > self.hop.queue {
-                return None;
-            }
-            self.queued.push_back((self.free_at, self.last_sent.0));
+        } else if !self.enters_queue(now, len) {
+            return None;
         }
         if self.hop.ecn_threshold.is_some_and(|most| self.queued_bytes + len > most) && packet.ip.ecn() != 0 {
             packet.set_congestion_experienced();
         }
         if self.last_sent.0 != len {
-            self.last_sent = (len, self.hop.rate.time_to_send(len));
+            self.learn_length(len);
         }
         let leaves_at = self.free_at.max(now) + self.last_sent.1;
         self.free_at = leaves_at;
         self.busy += self.last_sent.1;
         self.queued_bytes += len;
         Some(leaves_at + self.hop.delay)
+    }
+    /// A packet arrives behind others; false if the queue has no room for it.
+    fn enters_queue(&mut self, now: Instant, len: Bytes) -> bool {
+        while let Some((_, len)) = self.queued.pop_front_if(|(leaves_at, _)| *leaves_at <= now) {
+            self.queued_bytes = self.queued_bytes - len;
+        }
+        if self.queued_bytes + len > self.hop.queue {
+            return false;
+        }
+        self.queued.push_back((self.free_at, self.last_sent.0));
+        true
+    }
+    #[cold]
+    fn learn_length(&mut self, len: Bytes) {
+        self.last_sent = (len, self.hop.rate.time_to_send(len));
     }
 }
 

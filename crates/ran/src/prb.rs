@@ -78,13 +78,11 @@ impl PrbSet {
     #[must_use]
     pub fn lowest(self, mut count: u32) -> Self {
         let mut taken = Self::NONE;
-        for (first, end) in self.runs() {
-            let run = (end - first).min(count);
-            taken.insert(first, run);
-            count -= run;
+        for (word, taken) in self.0.into_iter().zip(&mut taken.0) {
             if count == 0 {
                 break;
             }
+            *taken = take_lowest_ones(word, &mut count);
         }
         taken
     }
@@ -137,6 +135,20 @@ impl PrbSet {
             })
         })
     }
+}
+
+/// The lowest `count` ones of a word, all if it has fewer; `count` falls by their number.
+fn take_lowest_ones(word: u64, count: &mut u32) -> u64 {
+    // PRBs that are free are mostly adjacent.
+    let (mut taken, mut rest) = (0, word);
+    while rest != 0 && *count > 0 {
+        let first = rest.trailing_zeros();
+        let run = (rest >> first).trailing_ones().min(*count);
+        taken |= (u64::MAX >> (BITS - run)) << first;
+        rest &= !taken;
+        *count -= run;
+    }
+    taken
 }
 
 /// Largest resource block group in PRBs (TS 38.214 Table 5.1.2.2.1-1).

@@ -14,7 +14,6 @@ use crate::prb::PrbSet;
 use crate::rlc;
 use crate::slot::Slot;
 use crate::timing::MAX_PROCESSES;
-use std::collections::VecDeque;
 
 /// The role of a block in random access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,9 +133,7 @@ pub struct Processes {
     unsent: ProcessSet,
     /// Processes whose verdict was due in the last slot for which [`Self::due`] was called.
     due: ProcessSet,
-    /// The other verdicts in the order of their slots, and some that a later transmission has replaced.
-    pending: VecDeque<(Slot, u8)>,
-    /// The slot of the first of them.
+    /// The first slot in which another verdict is due, or an earlier one.
     next: Slot,
 }
 
@@ -155,7 +152,6 @@ impl Processes {
             verdicts: [NO_VERDICT; MAX_PROCESSES],
             unsent: ProcessSet(0),
             due: ProcessSet(0),
-            pending: VecDeque::new(),
             next: NO_VERDICT,
         }
     }
@@ -195,16 +191,6 @@ impl Processes {
     fn set_verdict(&mut self, process: usize, at: Slot) {
         self.due.0 &= !(1 << process);
         self.verdicts[process] = at;
-        if at == NO_VERDICT {
-            return;
-        }
-        let verdict = (at, process as u8);
-        if self.pending.back().is_none_or(|(last, _)| *last <= at) {
-            self.pending.push_back(verdict); // mostly verdicts come in the order of the transmissions
-        } else {
-            let place = self.pending.partition_point(|(other, _)| *other <= at);
-            self.pending.insert(place, verdict);
-        }
         self.next = self.next.min(at);
     }
     /// A grant for a retransmission was sent: no verdict is due until then.
@@ -241,20 +227,22 @@ impl Processes {
     /// and those whose block has not been sent. `slot` is not before that of the last call.
     #[inline]
     pub fn due(&mut self, slot: Slot) -> ProcessSet {
-        // Called for every station in every slot: each verdict is looked at once.
+        // Called for every station in every slot.
         if slot >= self.next {
             self.collect_due(slot);
         }
         ProcessSet(self.due.0 | self.unsent.0)
     }
     fn collect_due(&mut self, slot: Slot) {
-        while let Some((at, process)) = self.pending.pop_front_if(|(at, _)| *at <= slot) {
-            let sent = self.busy.0 & !self.unsent.0 & 1 << process;
-            if self.verdicts[usize::from(process)] == at {
-                self.due.0 |= sent;
+        self.next = NO_VERDICT;
+        for process in ProcessSet(self.busy.0 & !self.unsent.0 & !self.due.0) {
+            let at = self.verdicts[process];
+            if at <= slot {
+                self.due.0 |= 1 << process;
+            } else {
+                self.next = self.next.min(at);
             }
         }
-        self.next = self.pending.front().map_or(NO_VERDICT, |(at, _)| *at);
     }
     /// Bundles the HARQ-ACKs that are due (TS 36.213 §7.3): blocks whose verdict is due in the same slot have
     /// one answer, a NACK if one of them failed.

@@ -310,7 +310,9 @@ impl Station {
     /// Counts the slot for each direction in which a full window of RLC holds data back.
     pub fn count_window_stalls(&mut self) {
         for link in [&mut self.downlink, &mut self.uplink] {
-            link.mac.stats.window_stalls += SlotSpan(u64::from(link.bearer.window_stalled()));
+            if link.bearer.window_stalled() {
+                link.mac.stats.window_stalls += SlotSpan(1);
+            }
         }
     }
     /// Counts the radio-link failures that RLC reports; returns whether there is one.

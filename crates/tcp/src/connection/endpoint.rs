@@ -489,12 +489,18 @@ impl Node for Endpoint {
         self.poll_data(now)
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        let start = (self.state == State::Waiting).then_some(self.config.start_at);
-        let connection = self.connection.as_ref().filter(|_| self.state == State::Open);
-        let held = connection.and_then(|_| self.ack_thinning.deadline());
-        let connection = connection.and_then(|connection| connection.deadline(self.last_now));
-        let pending = self.timeout_pending.then_some(Instant::ZERO);
-        let next = Instant::earliest([start, self.syn.deadline(), connection, held, pending]);
+        if self.timeout_pending {
+            return Some(self.last_now);
+        }
+        let syn = self.syn.deadline();
+        let next = match &self.connection {
+            Some(connection) if self.state == State::Open => {
+                let held = self.ack_thinning.deadline();
+                Instant::earliest([syn, connection.deadline(self.last_now), held])
+            }
+            _ if self.state == State::Waiting => Instant::earliest([syn, Some(self.config.start_at)]),
+            _ => syn,
+        };
         next.map(|at| at.max(self.last_now))
     }
 }

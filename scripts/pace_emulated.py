@@ -21,13 +21,13 @@ import itertools
 import json
 import os
 import pathlib
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+
+from pace_control import registered
 
 PORT = 7801
 SENDER = f"""
@@ -77,24 +77,12 @@ def goodput_mbps(folder: pathlib.Path) -> float:
     return float(summary["mean"]["goodput_mbps"])
 
 
-@contextlib.contextmanager
-def registered(program: str, control: str, spacing: str) -> Iterator[str]:
+def spaced(program: str, control: str, spacing: str) -> contextlib.AbstractContextManager[str]:
     """The kernel's name of a control with this spacing, registered meanwhile."""
     if spacing == "none":
-        yield control
-        return
+        return contextlib.nullcontext(control)
     name = f"em_{control[:4]}_{os.getpid() % 100000}"
-    command = [program, "pace", "attach", "--control", control, "--name", name, *SPACINGS[spacing]]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "is registered" in line:
-                break
-        try:
-            yield name
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(timeout=10)
+    return registered(program, name, "--control", control, *SPACINGS[spacing])
 
 
 def forecast(program: str, scenario: str, sets: list[str], seeds: int, folder: pathlib.Path) -> list[float]:
@@ -150,7 +138,7 @@ def main() -> int:
             sets = [text for key, value in values.items() for text in ("--set", f"{key}={value}")]
             row = root / f"{control}-{buffer}-{spacing}"
             simulated = forecast(args.program, str(scenario), sets, args.runs, row / "simulated")
-            with registered(args.program, control, spacing) as name:
+            with spaced(args.program, control, spacing) as name:
                 real = [
                     measured(args, str(scenario), sets, name, row / f"real-{run}") for run in range(args.runs)
                 ]

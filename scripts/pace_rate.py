@@ -12,12 +12,15 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+
+from pace_control import registered
 
 SENDER, RECEIVER = "pacerate_a", "pacerate_b"
 ADDRESS = "10.9.0.2"
@@ -58,24 +61,6 @@ def network() -> Iterator[None]:
     finally:
         for namespace in (SENDER, RECEIVER):
             subprocess.run(["ip", "netns", "del", namespace], check=False)
-
-
-@contextlib.contextmanager
-def registered(program: str, control: str, rate: int, pattern: str, gated: bool) -> Iterator[str]:
-    """The kernel's name of the control, registered meanwhile."""
-    name = f"rate_{os.getpid() % 100000}"
-    command = [program, "pace", "attach", "--control", control, "--name", name, "--pattern", pattern]
-    command += ["--rate", f"{rate} Mb/s", *(["--phase", "0 ms"] if gated else [])]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "is registered" in line:
-                break
-        try:
-            yield name
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(timeout=10)
 
 
 def transfer(name: str, seconds: int) -> float:
@@ -125,6 +110,9 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
+    missing = [tool for tool in ("ip", "iperf3", "tshark", args.program) if shutil.which(tool) is None]
+    if missing or os.geteuid() != 0:
+        parser.error(f"not found: {', '.join(missing)}" if missing else "namespaces need root")
     print("| control | rate, Mb/s | pattern | received, Mb/s | in slots before downlink slots |")
     print("|---|---:|---|---:|---:|")
     with network():
@@ -133,7 +121,9 @@ def main() -> int:
             if args.only not in head:
                 continue
             slots = len(pattern.split("/")[0].split(" ")[0])
-            with registered(args.program, control, rate, pattern, bool(allowed)) as name:
+            arguments = ["--control", control, "--pattern", pattern, "--rate", f"{rate} Mb/s"]
+            arguments += ["--phase", "0 ms"] if allowed else []
+            with registered(args.program, f"rate_{os.getpid() % 100000}", *arguments) as name:
                 if allowed:
                     results = [gated(name, args.seconds, slot_ms, slots, allowed) for _ in range(args.runs)]
                 else:

@@ -293,7 +293,9 @@ impl Rlc {
     ) {
         match self {
             Self::Um(um) => um.rx.expire(slot, out, &mut um.tx),
-            Self::Am(am) => am.check_timers(slot, above()),
+            // A call per block that arrives; a timer is due in few of them.
+            Self::Am(am) if am.timers_due(slot) => am.check_timers(slot, above()),
+            Self::Am(_) => {}
             Self::NrUm(um) => um.check_timers(slot, |pdu| out.push(Reassembled::Incomplete(pdu))),
             Self::NrAm(nr) => {
                 nr.am.check_timers(slot, above().is_empty());

@@ -1,8 +1,5 @@
 //! The settings of the experiment.
 
-/// Step of the base round-trip time from phase to phase, in microseconds. Chosen: ten steps pass 2 ms, more
-/// than the milliseconds over which results of single runs swing.
-const PHASE_US: f64 = 200.0;
 /// Congestion controls of the published experiment and BBR.
 const CONTROLS: [&str; 6] = ["reno", "cubic", "illinois", "veno", "vegas", "bbr"];
 /// Pacing modes of the maps.
@@ -223,7 +220,10 @@ impl Part {
     }
     /// Swept keys and their values, as `paceline sweep --over` takes them, for a cell that carries
     /// `capacity_mbps` with a round trip of `idle_ms` when it is idle. The last key, the delay of the wired
-    /// hop, has the phases of every base round-trip time.
+    /// hop, has the phases of every base round-trip time: evenly over one period of the pattern, around that
+    /// time or from the idle cell's upwards. Where in the period the bytes of a round trip arrive again
+    /// decides the goodput without pacing (105 to 250 Mb/s over the 5 ms of DDDDDDDSUU, docs/tdd-pacing.md),
+    /// so that phases of a part of the period would favour one pattern.
     pub fn over(&self, capacity_mbps: f64, idle_ms: f64, phases: usize) -> Vec<(&'static str, Vec<String>)> {
         let bytes: Vec<f64> = match &self.buffers {
             Buffers::Bytes(bytes) => bytes.clone(),
@@ -233,9 +233,9 @@ impl Part {
             }
         };
         let delays = self.rtts_ms.iter().flat_map(|rtt| {
-            let first = 1e3 * (rtt - idle_ms).max(0.0) - PHASE_US * (phases as f64 - 1.0) / 2.0;
-            (0..phases)
-                .map(move |phase| format!("{:.0} us", (first + PHASE_US * phase as f64).max(0.0) / 2.0))
+            let step = 1e3 * self.cell.period_ms / phases as f64;
+            let first = (1e3 * (rtt - idle_ms) - step * (phases as f64 - 1.0) / 2.0).max(0.0);
+            (0..phases).map(move |phase| format!("{:.0} us", (first + step * phase as f64) / 2.0))
         });
         let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
         vec![
@@ -267,6 +267,6 @@ mod tests {
         let deep = parts(false).into_iter().find(|part| part.name == "deep").unwrap();
         // 400 Mb/s for 5 ms are 250 kB.
         assert_eq!(deep.over(400.0, 4.0, 10)[2].1, ["2000000 B"]);
-        assert_eq!(deep.over(400.0, 4.0, 2)[3].1, ["1450 us", "1550 us"]);
+        assert_eq!(deep.over(400.0, 4.0, 2)[3].1, ["875 us", "2125 us"]);
     }
 }

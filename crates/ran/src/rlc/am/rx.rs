@@ -116,12 +116,12 @@ impl Rx {
         self.vr_x = self.vr_h();
     }
 
-    /// Whether [`Rx::check_timers`] has work: a timer expires, or a report waits for reordering or
-    /// t-StatusProhibit.
+    /// Whether [`Rx::check_timers`] has work: t-Reordering expires, or t-StatusProhibit, for which a report
+    /// waits. Polls that wait for reordering are answered when a PDU arrives or t-Reordering expires.
     pub fn timers_due(&self, slot: Slot) -> bool {
+        let expired = |timer: Option<Slot>| timer.is_none_or(|at| at <= slot);
         self.t_reordering.is_some_and(|at| at <= slot)
-            || !self.polls.is_empty()
-            || self.status_triggered && !self.status_due
+            || self.status_triggered && !self.status_due && expired(self.t_status_prohibit)
     }
     /// Handles the expiry of t-Reordering (§5.1.3.2.4) and t-StatusProhibit.
     pub fn check_timers(&mut self, slot: Slot) {

@@ -3,8 +3,8 @@
 //! over buffer and base round-trip time.
 //!
 //! `parts` are the settings, named before any run. A value is the median over phases: runs whose base
-//! round-trip times are spread evenly over one period of the pattern, each with a seed of its own. Buffers are
-//! given in period-bytes: what the cell carries in one period of its pattern.
+//! round-trip times are spread evenly over one period of the pattern, each with a seed of its own. Buffers
+//! are given in period-bytes: what the cell carries in one period of its pattern.
 
 mod experiment;
 mod parts;

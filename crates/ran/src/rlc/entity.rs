@@ -293,7 +293,7 @@ impl Rlc {
     ) {
         match self {
             Self::Um(um) => um.rx.expire(slot, out, &mut um.tx),
-            // A call per block that arrives; a timer is due in few of them.
+            // Called for every block that arrives; a timer has expired in few of these calls.
             Self::Am(am) if am.timers_due(slot) => am.check_timers(slot, above()),
             Self::Am(_) => {}
             Self::NrUm(um) => um.check_timers(slot, |pdu| out.push(Reassembled::Incomplete(pdu))),

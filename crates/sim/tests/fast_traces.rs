@@ -73,3 +73,26 @@ fn random_losses_do_not_lower_the_goodput() {
         assert!(used > 0.98, "{rate} Mb/s, {loss}: {used:.4} used");
     }
 }
+
+/// A client's window below path and queue, at a constant rate. The data past it fill the queue, a packet is
+/// lost, and its repair opens the whole window. At several times the bandwidth that flight overflowed the
+/// queue, and so did the one after each repair: 20% of the first of these links was used, and 46% sent again.
+#[test]
+fn a_repair_that_opens_the_window_does_not_overflow_the_queue() {
+    for (rate, delay, queue, least_used) in
+        [(1000, 35, "1 MB", 0.7), (1000, 35, "4 MB", 0.7), (500, 75, "1 MB", 0.6), (500, 75, "4 MB", 0.7)]
+    {
+        let text = format!(
+            "[run]\nduration = \"12 s\"\nwarmup = \"3 s\"\n\
+             [core]\npath = \"accelerator\"\n\
+             hops = [{{ rate = \"10 Gb/s\", delay = \"5 ms\", queue = \"16 MB\" }}]\n\
+             [link]\ndelay = \"{delay} ms\"\nqueue = \"{queue}\"\n\
+             [link.fixed]\ndownlink_rate = \"{rate} Mb/s\"\nuplink_rate = \"100 Mb/s\"\n[[station]]\n"
+        );
+        let scenario = scenario::load("refill.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let totals = simulate(&scenario, 1, None, &mut |_| {}).totals;
+        let (again, used) = (totals.retransmission_share, totals.link_sent_mbps / f64::from(rate));
+        println!("{rate} Mb/s, {delay} ms, {queue}: {used:.3} used, {again:.4} sent again");
+        assert!(used > least_used && again <= 0.02, "{rate} Mb/s, {queue}: {used:.3} used, {again:.4} again");
+    }
+}

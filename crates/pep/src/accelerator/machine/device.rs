@@ -216,6 +216,7 @@ mod tests {
             sent_at: Some(sent_at),
             lost,
             lost_beyond_window: 0,
+            opened: 0,
             in_flight: 0,
             app_limited: false,
             fading: false,

@@ -376,6 +376,7 @@ fn on_delivery(
             delivered: delivery.bytes,
             lost: std::mem::take(&mut device.unreported_lost),
             lost_beyond_window: std::mem::take(&mut device.unreported_lost_beyond),
+            opened: delivery.opened,
             rtt: delivery.rtt,
             sent_at: delivery.sent_at,
             in_flight: device.in_flight,

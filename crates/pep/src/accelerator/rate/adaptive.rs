@@ -11,8 +11,9 @@
 //!
 //! **Loss** does not lower the rate by itself. A buffer shorter than the target delay is found by
 //! `short_buffer`, which caps the queue. After lossy round trips packets are paced evenly, since a buffer of
-//! a few packets drops bursts. Losses while the buffer had room (`buffer_high_water`), and in the silences of
-//! a radio that fades (`fading`), are the radio's. Left out: ECN.
+//! a few packets drops bursts, and the flight after a repair that opens the client's window at once is bounded
+//! by `refill`. Losses while the buffer had room (`buffer_high_water`), and in the silences of a radio that
+//! fades (`fading`), are the radio's. Left out: ECN.
 
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
@@ -20,6 +21,7 @@ use crate::accelerator::rate::load_delay::LoadDelay;
 use crate::accelerator::rate::losses::ack_due::MIN_SILENCE;
 use crate::accelerator::rate::losses::buffer_high_water::BufferHighWater;
 use crate::accelerator::rate::losses::flight_cap::{FlightCap, FlightRound, is_notable};
+use crate::accelerator::rate::losses::refill::{Opening, Refill};
 use crate::accelerator::rate::losses::short_buffer::{Round, ShortBuffer, is_lossy};
 use crate::accelerator::rate::min_rtt::MinRtt;
 use crate::accelerator::rate::sample::AckSample;
@@ -105,6 +107,7 @@ pub(in crate::accelerator) struct Adaptive {
     round_bytes: (u64, u64),
     /// End of the last silence long enough for a fade.
     last_silence_at: Instant,
+    refill: Refill,
     /// Round trips for which pacing stays even.
     even_pacing_rounds: u8,
     short_buffer: ShortBuffer,
@@ -144,6 +147,7 @@ impl Adaptive {
             round_app_limited: false,
             round_bytes: (0, 0),
             last_silence_at: Instant::ZERO,
+            refill: Refill::default(),
             even_pacing_rounds: 0,
             short_buffer: ShortBuffer::default(),
             flight_cap: FlightCap::default(),
@@ -176,6 +180,7 @@ impl Adaptive {
     }
 
     pub fn on_send(&mut self, now: Instant, after_idle: bool) {
+        self.refill.on_time(now);
         if after_idle {
             self.delivery_rate.on_idle(now);
             self.buffer_high_water.on_idle();
@@ -204,6 +209,7 @@ impl Adaptive {
             self.min_rtt.on_fade(now);
         }
         self.on_gap(now, gap, sample.fading);
+        self.update_refill(now, sample);
         self.delivery_rate.on_ack(sample.delivered, lost, sample.sent_at, sample.app_limited);
         self.round_app_limited |= sample.app_limited;
         let beyond = if sample.fading { 0 } else { sample.lost_beyond_window };
@@ -236,6 +242,21 @@ impl Adaptive {
             self.load_delay.shift(-rise);
         }
         self.update_window(if sample.app_limited { 0 } else { sample.delivered });
+    }
+
+    /// A fade shuts the window as well, but drops what is sent in it: there the rate decides alone.
+    fn update_refill(&mut self, now: Instant, sample: &AckSample) {
+        if sample.lost + sample.lost_beyond_window > 0 {
+            self.refill.on_loss(now);
+        }
+        let ack = Opening {
+            opened: if sample.fading { 0 } else { sample.opened },
+            in_flight: sample.in_flight,
+            bandwidth_delay: self.bandwidth_delay(),
+            bandwidth: self.bandwidth(),
+            queue: if self.startup { 0 } else { self.buffer_high_water.safe(now) },
+        };
+        self.refill.on_ack(now, &ack, self.min_rtt(), self.unbounded_rate());
     }
 
     /// The time since the previous acknowledgment.
@@ -388,6 +409,11 @@ impl Adaptive {
 
     /// Pacing rate.
     pub fn rate(&self) -> Rate {
+        let rate = if self.refill.is_at_bandwidth() { self.bandwidth() } else { self.unbounded_rate() };
+        Rate((rate as u64).max(64_000))
+    }
+    /// Pacing rate in bit/s where no refill bounds it.
+    fn unbounded_rate(&self) -> f64 {
         let probing = self.window_gain > 1.0 && self.even_pacing_rounds == 0;
         let bursts = !self.fading && self.even_pacing_rounds == 0 && self.short_buffer.cap().is_none();
         let gain = if probing || bursts { PACING_GAIN } else { EVEN_PACING_GAIN };
@@ -399,7 +425,7 @@ impl Adaptive {
             let filling = if self.startup { 12.0 * self.window as f64 / rtt } else { 0.0 };
             rate = rate.max(initial).max(filling);
         }
-        Rate((rate as u64).max(64_000))
+        rate
     }
     /// Loads its cache lines.
     pub fn prefetch(&self) {

@@ -11,6 +11,8 @@ pub(in crate::accelerator) struct AckSample {
     pub lost: u64,
     /// Bytes marked lost since then that were past it: the client may have dropped them.
     pub lost_beyond_window: u64,
+    /// Bytes by which this acknowledgment moved the right edge of the client's window forward.
+    pub opened: u64,
     /// Round-trip time of the newest segment delivered; `None` if that segment was retransmitted.
     pub rtt: Option<Duration>,
     /// When that segment was sent.

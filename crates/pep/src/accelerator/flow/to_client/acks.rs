@@ -39,6 +39,7 @@ impl ToClient {
         let advances = ack > self.una;
         let duplicate = ack == self.una && !carries && self.has_outstanding();
         let was_closed = self.window.is_closed();
+        let edge = self.window.edge();
         let change = self.window.update(self.una, ack, size, tcp.seq);
         if change.opens && (was_closed || !self.has_outstanding()) {
             self.timer_base = cx.now;
@@ -47,6 +48,7 @@ impl ToClient {
         let una = self.una.max(ack);
         let bounds = self.rtt_bounds(connection.negotiated.sack, from_server);
         let mut delivery = self.scoreboard.on_ack(cx.now, una, ranges.iter().flatten().copied(), &bounds);
+        delivery.opened = self.window.edge().saturating_sub(edge);
         let payload = |off: u64| off.min(from_server.next());
         cx.stats.bytes_delivered += payload(una) - payload(self.una);
         let acked = una - self.una;

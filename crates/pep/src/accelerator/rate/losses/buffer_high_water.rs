@@ -103,6 +103,12 @@ impl BufferHighWater {
     pub fn had_evident_room(&self, now: Instant) -> bool {
         self.tracker.as_ref().is_some_and(|tracker| now < tracker.until && tracker.had_evident_room())
     }
+    /// Bytes of a queue that the buffer surely holds: a part of the most that a delivered packet has recently
+    /// found. 0 if not known.
+    pub fn safe(&self, now: Instant) -> u64 {
+        let tracker = self.tracker.as_ref().filter(|tracker| now < tracker.until);
+        tracker.map_or(0, |tracker| (EVIDENT_SHARE * tracker.most_found() as f64) as u64)
+    }
     fn has_held(&self, now: Instant, factor: u64) -> bool {
         // After a long silence the mark may be that of another path.
         self.tracker.as_ref().is_some_and(|tracker| now < tracker.until && tracker.has_held(factor))
@@ -163,10 +169,12 @@ impl Tracker {
         let high_water = self.high_water[0].max(self.high_water[1]);
         last.is_some_and(|last| last.max(this.unwrap_or(0)).saturating_mul(factor) < high_water)
     }
+    fn most_found(&self) -> u64 {
+        self.most_found[0].max(self.most_found[1])
+    }
     fn had_evident_room(&self) -> bool {
         let [this, last] = self.longest_queue;
-        let most_found = self.most_found[0].max(self.most_found[1]);
-        this.max(last).is_some_and(|longest| (longest as f64) < EVIDENT_SHARE * most_found as f64)
+        this.max(last).is_some_and(|longest| (longest as f64) < EVIDENT_SHARE * self.most_found() as f64)
     }
 }
 

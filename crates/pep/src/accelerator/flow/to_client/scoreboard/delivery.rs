@@ -25,6 +25,8 @@ pub(in crate::accelerator) struct Delivery {
     pub skipped: Option<u64>,
     /// Bytes of spurious retransmissions.
     pub spurious: u64,
+    /// Bytes by which the right edge of the client's window moved forward.
+    pub opened: u64,
     /// Length of the longest segment delivered, in bytes.
     pub longest: u32,
     /// The path drops longer segments without a message (RFC 4821).

@@ -217,6 +217,7 @@ mod tests {
             lost,
             lost_beyond_window: 0,
             opened: 0,
+            client_window: 0,
             in_flight: 0,
             app_limited: false,
             fading: false,

@@ -377,6 +377,7 @@ fn on_delivery(
             lost: std::mem::take(&mut device.unreported_lost),
             lost_beyond_window: std::mem::take(&mut device.unreported_lost_beyond),
             opened: delivery.opened,
+            client_window: flow.to_client().window().size(),
             rtt: delivery.rtt,
             sent_at: delivery.sent_at,
             in_flight: device.in_flight,

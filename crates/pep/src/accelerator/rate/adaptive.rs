@@ -11,9 +11,9 @@
 //!
 //! **Loss** does not lower the rate by itself. A buffer shorter than the target delay is found by
 //! `short_buffer`, which caps the queue. After lossy round trips packets are paced evenly, since a buffer of
-//! a few packets drops bursts, and the flight after a repair that opens the client's window at once is bounded
-//! by `refill`. Losses while the buffer had room (`buffer_high_water`), and in the silences of a radio that
-//! fades (`fading`), are the radio's. Left out: ECN.
+//! a few packets drops bursts, and the flight after a repair that opens the client's window at once is
+//! bounded by `refill`. Losses while the buffer had room (`buffer_high_water`), and in the silences of a
+//! radio that fades (`fading`), are the radio's. Left out: ECN.
 
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
@@ -252,7 +252,7 @@ impl Adaptive {
         let ack = Opening {
             opened: if sample.fading { 0 } else { sample.opened },
             in_flight: sample.in_flight,
-            bandwidth_delay: self.bandwidth_delay(),
+            usual: self.bandwidth_delay().min(sample.client_window),
             bandwidth: self.bandwidth(),
             queue: if self.startup { 0 } else { self.buffer_high_water.safe(now) },
         };

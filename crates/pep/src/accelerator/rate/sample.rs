@@ -11,8 +11,10 @@ pub(in crate::accelerator) struct AckSample {
     pub lost: u64,
     /// Bytes marked lost since then that were past it: the client may have dropped them.
     pub lost_beyond_window: u64,
-    /// Bytes by which this acknowledgment moved the right edge of the client's window forward.
+    /// Bytes by which this acknowledgment moved the right edge of the client's window forward, and the size
+    /// of that window.
     pub opened: u64,
+    pub client_window: u64,
     /// Round-trip time of the newest segment delivered; `None` if that segment was retransmitted.
     pub rtt: Option<Duration>,
     /// When that segment was sent.

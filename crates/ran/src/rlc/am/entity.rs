@@ -65,7 +65,7 @@ impl Am {
         self.tx.on_status(status, &mut self.sdus);
     }
     pub fn timers_due(&self, slot: Slot) -> bool {
-        self.rx.timers_due(slot) || self.tx.timers_due(slot)
+        self.rx.timers_due(slot) || self.tx.timers_due(slot, &self.sdus)
     }
     pub fn check_timers(&mut self, slot: Slot, above: pdcp::Waiting) {
         self.rx.check_timers(slot);

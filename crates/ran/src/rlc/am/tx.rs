@@ -252,8 +252,11 @@ impl Tx {
         self.failed |= count >= self.config.max_retx_threshold;
     }
 
-    pub fn timers_due(&self, slot: Slot) -> bool {
-        !self.window.is_empty() && self.t_poll_retransmit.is_none_or(|at| at <= slot)
+    /// Whether [`Tx::check_timers`] may have work: t-PollRetransmit expires, or it does not run and no data
+    /// wait below PDCP.
+    pub fn timers_due(&self, slot: Slot, sdus: &Sdus) -> bool {
+        let due = self.t_poll_retransmit.map_or_else(|| self.available_below(sdus) == 0, |at| at <= slot);
+        due && !self.window.is_empty()
     }
     /// Handles the expiry of t-PollRetransmit (§5.2.2.3).
     pub fn check_timers(&mut self, slot: Slot, above: pdcp::Waiting, sdus: &Sdus) {

@@ -79,10 +79,11 @@ impl<T> Am<T> {
         self.tx.expires_at().into_iter().chain(self.rx.next_event()).min()
     }
 
-    /// Whether [`Am::check_timers`] has work in `slot`: a timer expires, a STATUS PDU may be sent, or no poll
-    /// was sent for the last SDU.
+    /// Whether [`Am::check_timers`] may have work in `slot`: a timer expires, a STATUS PDU may be sent, or no
+    /// poll was sent for the last SDU and no data wait below PDCP.
     pub fn timers_due(&self, slot: Slot) -> bool {
-        let unpolled = self.tx.window_used() > 0 && self.tx.expires_at().is_none();
+        let unpolled =
+            self.tx.window_used() > 0 && self.tx.expires_at().is_none() && self.tx.available_below() == 0;
         unpolled || self.next_event().is_some_and(|at| at <= slot)
     }
 

@@ -99,6 +99,9 @@ impl ToClient {
         self.detect_losses(cx.now);
         self.scoreboard.take_losses(&mut delivery);
         let counts = !self.fading && !self.has_small_window();
+        if counts && delivery.lost + delivery.lost_beyond_window > 0 && self.nxt > self.window.edge() {
+            self.overshoot.on_loss(cx.now, self.rtt.srtt().unwrap_or_default());
+        }
         if counts && delivery.lost_beyond_window >= CLIENT_DROP_BYTES {
             self.overshoot.charge(delivery.lost_beyond_window);
         }

@@ -39,6 +39,15 @@ const MAX_CREDIT: u32 = 16 << 20;
 /// Credit that always remains, in bytes. Chosen: the windows of old clients, for which the pauses suffice.
 const LEAST_CREDIT: u32 = 64 << 10;
 
+/// Part of the overshoot that a loss while it is in use takes, as a divisor. Chosen: the queue then has room
+/// for the variation of the round trip.
+const LOSS_DIVISOR: u32 = 4;
+/// Divisor of the growth for a while after such a loss. Chosen: a quarter of some megabytes is regained in
+/// tens of round trips, so that a loss, which costs one, is rare.
+const SLOW_DIVISOR: u64 = 256;
+/// How long the growth is slow. Chosen: several such cycles.
+const SLOW_FOR: Duration = Duration::from_secs(10);
+
 #[derive(Clone, Copy, Debug)]
 pub(in crate::accelerator) struct Overshoot {
     /// Bytes beyond the advertised edge that may be sent.
@@ -49,6 +58,8 @@ pub(in crate::accelerator) struct Overshoot {
     max_window: u32,
     /// Bytes that may be dropped.
     credit: u32,
+    /// The growth is slow until then.
+    slow_until: Instant,
 }
 
 impl Overshoot {
@@ -60,6 +71,7 @@ impl Overshoot {
             pause: Duration::ZERO,
             max_window: narrow(window),
             credit: INITIAL_CREDIT,
+            slow_until: Instant::ZERO,
         }
     }
     /// Whether a drop was seen recently.
@@ -81,7 +93,13 @@ impl Overshoot {
             self.pause = Duration::ZERO;
         }
         if now >= self.paused_until {
-            let grown = if self.pause.is_zero() { acked } else { acked / CAUTION_DIVISOR };
+            let grown = if now < self.slow_until {
+                acked / SLOW_DIVISOR
+            } else if self.pause.is_zero() {
+                acked
+            } else {
+                acked / CAUTION_DIVISOR
+            };
             self.extra = narrow((u64::from(self.extra) + grown).min(useful.saturating_sub(window)));
             if !small {
                 self.extra = self.extra.min(self.credit.max(LEAST_CREDIT));
@@ -92,6 +110,14 @@ impl Overshoot {
     pub fn charge(&mut self, bytes: u64) {
         self.credit = self.credit.saturating_sub(narrow(bytes));
         self.extra = self.extra.min(self.credit.max(LEAST_CREDIT));
+    }
+    /// A segment was lost while the overshoot was in use, as a queue that it fills loses one. Once in a round
+    /// trip.
+    pub fn on_loss(&mut self, now: Instant, round_trip: Duration) {
+        if now + SLOW_FOR >= self.slow_until + round_trip {
+            self.extra -= self.extra / LOSS_DIVISOR;
+            self.slow_until = now + SLOW_FOR;
+        }
     }
     /// The client dropped segments past its window.
     pub fn on_drop(&mut self, now: Instant) {
@@ -136,6 +162,25 @@ mod tests {
         let reset = later + FIRST_PAUSE * RESET_PAUSES;
         overshoot.on_progress(reset, 17_000, 1_700, 60_000, false);
         assert_eq!(overshoot.extra(reset, 17_000), 1_700 / CAUTION_DIVISOR + 1_700);
+    }
+
+    #[test]
+    fn a_loss_takes_a_quarter_once_in_a_round_trip_and_the_growth_is_slow_for_a_while() {
+        let mut overshoot = Overshoot::new(0);
+        let (at, round_trip) = (Instant::from_millis(1000), Duration::from_millis(80));
+        let grow = |overshoot: &mut Overshoot, at| overshoot.on_progress(at, 8_000, 40_000, 88_000, true);
+        (0..4).for_each(|_| grow(&mut overshoot, at));
+        assert_eq!(overshoot.extra(at, 8_000), 80_000);
+        overshoot.on_loss(at, round_trip);
+        overshoot.on_loss(at + Duration::from_millis(79), round_trip);
+        assert_eq!(overshoot.extra(at, 8_000), 60_000);
+        let later = at + round_trip;
+        overshoot.on_loss(later, round_trip);
+        grow(&mut overshoot, later);
+        assert_eq!(overshoot.extra(later, 8_000), 45_000 + 40_000 / SLOW_DIVISOR);
+        let over = later + SLOW_FOR;
+        grow(&mut overshoot, over);
+        assert_eq!(overshoot.extra(over, 8_000), 80_000);
     }
 
     #[test]

@@ -1,16 +1,16 @@
 //! The flight after a repair that opens the client's window at once.
 //!
-//! A lost segment shuts a window that is about as large as the path, and the path runs empty. Its repair opens
-//! the whole window. At several times the bandwidth that flight overflows a queue that is shorter than the
-//! window, a segment of it is lost, and its repair does the same: a link of 1 Gb/s with 80 ms and a queue of
-//! 1 MB was used to 20%, and 46% of the segments were sent again. The flight therefore leaves at several times
-//! the bandwidth only until it has built the queue that delivered packets have lately found, and then at the
-//! bandwidth.
+//! A lost segment shuts a window that is about as large as the path, and the path runs empty. Its repair
+//! opens the whole window. At several times the bandwidth that flight overflows a queue that is shorter than
+//! the window, a segment of it is lost, and its repair does the same: a link of 1 Gb/s with 80 ms and a queue
+//! of 1 MB was used to 20%, and 46% of the segments were sent again. The flight therefore leaves at several
+//! times the bandwidth only until it has built the queue that delivered packets have lately found, and then
+//! at the bandwidth.
 
 use paceline_net::{Duration, Instant};
 
-/// The pause before such a repair follows the loss by this many minimum round trips at most. Chosen: a loss is
-/// found a round trip after it, its repair takes another, and both have the queue ahead of them.
+/// The pause before such a repair follows the loss by this many minimum round trips at most. Chosen: a loss
+/// is found a round trip after it, its repair takes another, and both have the queue ahead of them.
 const MAX_ROUNDS: u64 = 4;
 /// A window that opens by less than the bandwidth delivers in this time is no refill. Chosen: half of the
 /// shortest interval of a rate sample; bursts of less are common.
@@ -22,8 +22,8 @@ pub(in crate::accelerator) struct Opening {
     /// By which the client's window moved forward.
     pub opened: u64,
     pub in_flight: u64,
-    /// That the path holds without a queue.
-    pub bandwidth_delay: u64,
+    /// In flight at other times: what the path holds without a queue, or the client's window.
+    pub usual: u64,
     /// In bit/s.
     pub bandwidth: f64,
     /// Of the queue that the flight may build at once; 0 where none has been seen.
@@ -49,9 +49,9 @@ impl Refill {
     pub fn on_ack(&mut self, now: Instant, ack: &Opening, min_rtt: Duration, rate: f64) {
         let after_loss = now.since(self.last_loss_at) < min_rtt * MAX_ROUNDS;
         let shortest = ack.bandwidth / 8.0 * MIN_REFILL.as_secs_f64();
-        let half_path = ack.bandwidth_delay / 2;
-        if after_loss && ack.opened > half_path.max(shortest as u64) && ack.in_flight < half_path {
-            // The queue grows by what exceeds the bandwidth.
+        let half = ack.usual / 2;
+        if after_loss && ack.opened > half.max(shortest as u64) && ack.in_flight < half {
+            // The bytes sent above the bandwidth are queued.
             let seconds = ack.queue as f64 * 8.0 / (rate - ack.bandwidth).max(1.0);
             self.from = now + Duration::from_secs_f64(seconds.min(min_rtt.as_secs_f64()));
             self.until = now + min_rtt;
@@ -74,13 +74,8 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(80);
     /// 1 Gb/s and 80 ms.
-    const OPENING: Opening = Opening {
-        opened: 6_000_000,
-        in_flight: 0,
-        bandwidth_delay: 10_000_000,
-        bandwidth: 1e9,
-        queue: 500_000,
-    };
+    const OPENING: Opening =
+        Opening { opened: 6_000_000, in_flight: 0, usual: 10_000_000, bandwidth: 1e9, queue: 500_000 };
 
     fn at(ms: u64) -> Instant {
         Instant::from_millis(ms)

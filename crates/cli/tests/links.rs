@@ -164,6 +164,7 @@ fn traces_are_read_generated_and_exported_from_links() {
         (&["trace", "info", "missing.trace"], "missing.trace"),
         (&["trace", "info", "generated:flying"], "stationary, walking, driving"),
         (&["trace", "constant", "100 b/s"], "opportunity"),
+        (&["trace", "constant", "9000000 Gb/s"], "allowed: up to 100 Gb/s"),
         (&["trace", "convert", "constant.trace", "--out", "constant.trace"], "exists"),
         (&["trace", "export", "link.toml", "--station", "7"], "allowed: 0 to 0"),
         (&["run", "link.toml", "--set", "link.trace.downlink=bad.trace"], "bad.trace: line 3"),

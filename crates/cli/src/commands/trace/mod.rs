@@ -24,6 +24,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
+/// Highest rate of a generated trace, b/s. Chosen: as for imported ones; bounds memory.
+const MOST_CONSTANT: u64 = 100_000_000_000;
+
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -97,6 +100,9 @@ pub fn run(args: &Args) -> Outcome {
     match &args.command {
         Command::Info { traces, json, plot } => info(traces, *json, plot.as_deref()),
         Command::Survey(survey) => survey::run(survey),
+        Command::Constant { rate, .. } if rate.0 > MOST_CONSTANT => {
+            Err(Failure::input(format!("{rate}: allowed: up to {}", Rate(MOST_CONSTANT))))
+        }
         Command::Constant { rate, out } => write(Trace::constant(rate.0), out.as_deref(), Form::Auto),
         Command::Import { input, out, form, options } => {
             if input.is_dir() {

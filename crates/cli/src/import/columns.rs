@@ -59,29 +59,23 @@ fn deliveries(times: &[u64], values: &[Option<f64>], unit: RateUnit) -> Result<D
     if end == 0 {
         return Err("a single row, or all at one time: a trace needs two rows with times that differ".into());
     }
-    let rows = times.iter().zip(values).filter_map(|(at, value)| Some((*at, (*value)?)));
-    match unit {
-        RateUnit::Rate(bits, _) => {
-            Ok(Deliveries::Rates(rows.map(|(at, value)| (at, value * bits)).collect(), end))
-        }
+    let rows =
+        times.iter().zip(values).enumerate().filter_map(|(row, (at, value))| Some((row, *at, (*value)?)));
+    let rates = match unit {
+        RateUnit::Rate(bits, _) => rows.map(|(_, at, value)| (at, value * bits)).collect(),
         RateUnit::Amount(bytes, _) => {
-            // An amount arrived evenly since the row before.
-            let rows: Vec<(u64, f64)> = rows.collect();
-            let own_end = times.len() > values.len();
-            let ends = if own_end { times.get(1..) } else { None };
-            let spans = rows.iter().enumerate().map(|(row, (at, value))| {
-                let (from, to) = match ends {
-                    Some(ends) => (*at, ends.get(row).copied().unwrap_or(end)),
-                    None => (if row == 0 { 0 } else { rows[row - 1].0 }, *at),
-                };
-                (from, value * bytes * 8e9 / (to - from).max(1) as f64, to > from)
+            let has_ends = times.len() > values.len();
+            let mut before = 0;
+            // An amount arrived evenly in its own row where rows have ends, otherwise since the row before.
+            let spans = rows.map(|(row, at, value)| {
+                let (from, to) = if has_ends { (at, times[row + 1]) } else { (before, at) };
+                before = to;
+                (from, to, value * bytes * 8e9 / (to - from).max(1) as f64)
             });
-            Ok(Deliveries::Rates(
-                spans.filter(|(.., long)| *long).map(|(at, rate, _)| (at, rate)).collect(),
-                end,
-            ))
+            spans.filter(|(from, to, _)| to > from).map(|(from, _, rate)| (from, rate)).collect()
         }
-    }
+    };
+    Ok(Deliveries::Rates(rates, end))
 }
 
 /// The column of times, and whether it has durations. `rate` is the column that the option names.

@@ -74,7 +74,7 @@ fn of_text(text: &str, options: &Options, notes: &mut Vec<String>) -> Result<Del
 }
 
 /// Whether a file that is not understood is none of traces: no text, or text of which most lines have neither
-/// a number nor a clock time. Such files lie beside traces in a folder.
+/// a number nor a clock time in front, or in half of the words. Such files lie beside traces in a folder.
 pub fn is_foreign(file: &[u8]) -> bool {
     let mut notes = Vec::new();
     if file.starts_with(unpack::GZIP) || file.starts_with(unpack::XZ) || crate::capture_file::is_capture(file)
@@ -87,8 +87,10 @@ pub fn is_foreign(file: &[u8]) -> bool {
             && serde_json::from_str::<serde_json::Value>(&text).is_ok();
     }
     let is_data = |line: &&str| {
-        let mut words = line.split(|c: char| c.is_whitespace() || [',', ';', '"'].contains(&c));
-        words.any(table::is_value)
+        let words = line.split(|c: char| c.is_whitespace() || [',', ';', '"'].contains(&c));
+        let are_values: Vec<bool> = words.filter(|word| !word.is_empty()).map(table::is_value).collect();
+        are_values.first() == Some(&true)
+            || 2 * are_values.iter().filter(|is| **is).count() >= are_values.len()
     };
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     2 * lines.iter().filter(|line| is_data(line)).count() < lines.len() || lines.is_empty()

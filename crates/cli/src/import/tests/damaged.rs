@@ -1,6 +1,7 @@
 //! Files that give no trace: one line says why, and there is never a panic.
 
 use super::{MAHIMAHI, assert_sums, capture, fails, gzip, import, of, options, with, xz};
+use crate::import::units::RateUnit;
 use crate::import::{Options, is_foreign};
 use proptest::prelude::*;
 
@@ -40,6 +41,10 @@ fn a_file_without_a_trace_is_an_error() {
     assert!(with(&backwards, &rates).1.contains("200 values"));
     let none = Options { interval: paceline_net::Duration::ZERO, ..options() };
     assert!(import(b"8\n9\n3\n", &none).err().unwrap().contains("--interval 0 s: allowed: above 0"));
+    // A row without bytes does not move the ends of the others.
+    let bytes = Options { rate_unit: RateUnit::named("B"), ..options() };
+    let (trace, notes) = with("bytes\n-\n1000000\n-\n3000000\n", &bytes);
+    assert_sums(&notes, &trace, 4000, 5e6);
     // Infinity and NaN are no rates, and are counted.
     let (trace, notes) = of("time,rate_mbps\n0,8\n1,nan\n2,inf\n3,8\n");
     assert!(
@@ -98,6 +103,7 @@ fn captures_with_times_from_0_and_of_several_sections_are_read() {
 fn files_beside_traces_are_told_from_damaged_traces() {
     for file in [
         &b"# Traces\n\nRecorded on 2024-05-01 by hand.\n\nWalks and drives.\n"[..],
+        b"# T\n\nsome text 5\n",
         b"\x89PNG\r\n\x1a\n\0\0",
         b"\0\0\0\x01Bud1",
         b"who,what\nme,that\n",
@@ -126,5 +132,11 @@ proptest! {
         let _ = import(text.as_bytes(), &options());
         let _ = is_foreign(text.as_bytes());
         let _ = import(format!("time,rate\n{text}").as_bytes(), &options());
+        for options in [
+            Options { rate_unit: RateUnit::named("B"), trim: true, ..options() },
+            Options { time: Some("1".into()), rate: Some("2".into()), ..options() },
+        ] {
+            let _ = import(text.as_bytes(), &options);
+        }
     }
 }

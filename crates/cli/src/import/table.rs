@@ -4,6 +4,7 @@
 use super::clock;
 use super::names::is_known;
 use super::numbers::{has_thousands, number, shown};
+use std::borrow::Cow;
 
 /// Rows of a file.
 #[derive(Default, Debug)]
@@ -30,12 +31,13 @@ impl Table {
     /// Reads a table in text.
     pub fn read(text: &str, notes: &mut Vec<String>) -> Result<Self, String> {
         let (mut rows, heading_comment) = lines(text, notes)?;
-        let sample: Vec<&str> = rows.iter().take(SAMPLE).map(|row| row.text.as_str()).collect();
+        let sample: Vec<&str> = rows.iter().take(SAMPLE).map(Row::text).collect();
         let separator = separator(&sample);
         if separator != Some(';') {
             rows.iter_mut().for_each(|row| row.cut(&[";"]));
         }
-        let mut cells: Vec<Vec<String>> = rows.iter().map(|row| split(&row.text, separator)).collect();
+        let mut cells: Vec<Vec<String>> =
+            rows.iter().take(SAMPLE).map(|row| split(row.text(), separator)).collect();
         let mut table = Self::default();
         let has_values = |row: &Vec<String>| row.iter().any(|cell| is_value(cell));
         let has_heading = !has_values(&cells[0])
@@ -62,13 +64,14 @@ impl Table {
         let has_text_behind = width > 1
             && table.names.is_empty()
             && is_value(&cells[0][0])
-            && cells.iter().take(SAMPLE).all(|row| !row.iter().skip(1).any(|cell| is_value(cell)));
+            && cells.iter().all(|row| !row.iter().skip(1).any(|cell| is_value(cell)));
         if has_text_behind {
             notes.push("text behind the first column left out".into());
             width = 1;
         }
         table.columns = vec![Vec::with_capacity(rows.len()); width];
-        for (row, cells) in rows.iter().zip(cells).skip(usize::from(has_heading)) {
+        for row in rows.iter().skip(usize::from(has_heading)) {
+            let cells = split(row.text(), separator);
             let is_too_many = |cell: &String| if has_text_behind { is_value(cell) } else { !cell.is_empty() };
             if cells.len() < width || cells.iter().skip(width).any(is_too_many) {
                 return Err(format!("line {}: {} of {width} columns", row.line, cells.len()));
@@ -155,22 +158,29 @@ impl Table {
 }
 
 /// A line of a file, or several that a quotation mark joins.
-struct Row {
+struct Row<'a> {
     /// Number of the first line, from 1.
     line: usize,
-    /// Without a comment at the end.
-    text: String,
-    /// With it.
-    whole: String,
+    whole: Cow<'a, str>,
+    /// Bytes before a comment at the end.
+    end: usize,
 }
 
-impl Row {
+impl<'a> Row<'a> {
+    fn new(line: usize, whole: Cow<'a, str>) -> Self {
+        let end = whole.len();
+        Self { line, whole, end }
+    }
+    /// The line without a comment at its end.
+    fn text(&self) -> &str {
+        &self.whole[..self.end]
+    }
     /// Cuts the text at a mark of a comment: outside of quotation marks, behind a space or a lone number.
     fn cut(&mut self, marks: &[&str]) {
-        if !marks.iter().any(|mark| self.text.contains(mark)) {
+        let text = self.text();
+        if !marks.iter().any(|mark| text.contains(mark)) {
             return;
         }
-        let text = &self.text;
         let (mut before, mut is_quoted) = (' ', false);
         let at = text.char_indices().find(|(at, c)| {
             let (own, rest) = text.split_at(*at);
@@ -180,14 +190,13 @@ impl Row {
             is_mark && (is_behind_space || is_value(own))
         });
         if let Some((at, _)) = at {
-            self.text.truncate(at);
-            self.text.truncate(self.text.trim_end_matches([' ', '\r']).len());
+            self.end = text[..at].trim_end_matches([' ', '\r']).len();
         }
     }
 }
 
 /// The lines of a table, and the last comment before them.
-fn lines<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<(Vec<Row>, Option<&'a str>), String> {
+fn lines<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<(Vec<Row<'a>>, Option<&'a str>), String> {
     // Files of old systems have a carriage return alone at the end of a line.
     let end = if text.contains('\n') { '\n' } else { '\r' };
     let lines: Vec<&str> = text.split(end).map(|line| line.trim_end_matches(['\r', ' '])).collect();
@@ -210,10 +219,10 @@ fn lines<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<(Vec<Row>, Option
                 let joined =
                     if is_open(line) { joined.enumerate().find(|(_, text)| !is_open(text)) } else { None };
                 used += joined.as_ref().map_or(0, |(more, _)| more + 1);
-                let whole = joined.map_or_else(|| line.to_owned(), |(_, text)| text);
-                let mut row = Row { line: at + 1, text: whole.clone(), whole };
+                let whole = joined.map_or(Cow::Borrowed(line), |(_, text)| text.into());
+                let mut row = Row::new(at + 1, whole);
                 row.cut(&COMMENTS[..2]);
-                left_out += usize::from(row.text.len() < row.whole.len());
+                left_out += usize::from(row.end < row.whole.len());
                 rows.push(row);
             }
         }

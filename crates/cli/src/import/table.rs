@@ -33,7 +33,7 @@ impl Table {
         let (mut rows, heading_comment) = lines(text, notes)?;
         let sample: Vec<&str> = rows.iter().take(SAMPLE).map(Row::text).collect();
         let separator = separator(&sample);
-        if separator != Some(';') {
+        if separator != Some(';') && text.contains(';') {
             rows.iter_mut().for_each(|row| row.cut(&[";"]));
         }
         let mut cells: Vec<Vec<String>> =
@@ -201,6 +201,7 @@ fn lines<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<(Vec<Row<'a>>, Op
     let end = if text.contains('\n') { '\n' } else { '\r' };
     let lines: Vec<&str> = text.split(end).map(|line| line.trim_end_matches(['\r', ' '])).collect();
     let is_comment = |line: &str| COMMENTS.iter().any(|mark| line.trim_start().starts_with(mark));
+    let has_marks = COMMENTS[..2].iter().any(|mark| text.contains(mark));
     let (mut rows, mut heading_comment, mut left_out, mut at) = (Vec::new(), None, 0, 0);
     while at < lines.len() {
         let line = lines[at];
@@ -214,14 +215,12 @@ fn lines<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<(Vec<Row<'a>>, Op
                 heading_comment = Some(line).filter(|_| rows.is_empty());
             }
             _ => {
-                let joined =
-                    (2..=CELL_LINES.min(lines.len() - at)).map(|count| lines[at..at + count].join(" "));
-                let joined =
-                    if is_open(line) { joined.enumerate().find(|(_, text)| !is_open(text)) } else { None };
-                used += joined.as_ref().map_or(0, |(more, _)| more + 1);
-                let whole = joined.map_or(Cow::Borrowed(line), |(_, text)| text.into());
+                let (whole, count) = joined(&lines[at..]);
+                used = count;
                 let mut row = Row::new(at + 1, whole);
-                row.cut(&COMMENTS[..2]);
+                if has_marks {
+                    row.cut(&COMMENTS[..2]);
+                }
                 left_out += usize::from(row.end < row.whole.len());
                 rows.push(row);
             }
@@ -236,6 +235,16 @@ fn lines<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<(Vec<Row<'a>>, Op
         notes.push(format!("{left_out} {comments} left out"));
     }
     Ok((rows, heading_comment))
+}
+
+/// The first of these lines with those that belong to it by a quotation mark, and their number.
+fn joined<'a>(lines: &[&'a str]) -> (Cow<'a, str>, usize) {
+    let alone = (Cow::Borrowed(lines[0]), 1);
+    if !is_open(lines[0]) {
+        return alone;
+    }
+    let mut more = (2..=CELL_LINES.min(lines.len())).map(|count| (lines[..count].join(" ").into(), count));
+    more.find(|(text, _): &(Cow<str>, usize)| !is_open(text)).unwrap_or(alone)
 }
 
 /// Whether a quotation mark begins a cell behind this character.
@@ -283,6 +292,10 @@ fn separator(lines: &[&str]) -> Option<char> {
 /// The cells of a line, without the quotation marks around them. Without a separator they are separated by
 /// spaces, and a date and its time are one cell.
 fn split(line: &str, separator: Option<char>) -> Vec<String> {
+    if separator.is_none() && !line.contains(|c: char| c.is_whitespace() || ['"', '\''].contains(&c)) {
+        // The line of a mahimahi trace.
+        return vec![line.to_owned()];
+    }
     let parts = match separator {
         Some(separator) if line.contains('"') => pieces(line, |c| c == separator).0,
         Some(separator) => line.split(separator).collect(),

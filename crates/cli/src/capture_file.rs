@@ -61,7 +61,8 @@ pub fn read(file: &[u8], mut take: impl FnMut(&Captured<'_>)) -> Result<Vec<Stri
             let (block, state) = block.map_err(|error| damaged(&error))?;
             if let Block::EnhancedPacket(packet) = block {
                 let interfaces = state.interfaces();
-                for interface in &interfaces[names.len()..] {
+                // A later section lists its interfaces anew.
+                for interface in interfaces.get(names.len()..).unwrap_or_default() {
                     names.push(name_of(&interface.options).unwrap_or_default());
                 }
                 let at_ns = packet.timestamp.as_nanos() as u64;

@@ -65,10 +65,26 @@ fn a_folder_of_files_is_imported_and_each_file_says_what_it_was_taken_for() {
     std::fs::create_dir(dir.join("in")).unwrap();
     dir.write("in/walk.csv", "time_s,dl_mbps\n0,12.032\n2,12.032\n");
     dir.write("in/fast.txt", "2000\n".repeat(10).as_bytes());
-    dir.write("in/notes.csv", "who,what\nme,that\n");
+    // Files beside the traces are skipped; a trace with an error is one in the end.
+    dir.write("in/README.md", "# Walks\n\nRecorded by hand.\n");
+    dir.write("in/.DS_Store", b"\0\0\0\x01Bud1".as_slice());
+    dir.write("in/damaged.csv", "time_s,dl_mbps\n0,8\n1\n");
     let output = dir.paceline(&["trace", "import", "in", "--out", "out"]);
-    assert!(output.code == 2 && output.stderr.contains("1 of 3 files not imported"), "{output:?}");
-    assert!(output.stderr.contains("in/notes.csv: "), "{output:?}");
+    assert!(output.code == 2 && output.stderr.contains("1 of 5 files not imported"), "{output:?}");
+    assert!(output.stderr.contains("in/damaged.csv: line 3: 1 of 2 columns"), "{output:?}");
+    for name in ["in/README.md: ", "in/.DS_Store: "] {
+        assert!(output.stderr.contains(&format!("skipped, no trace: {name}")), "{output:?}");
+    }
+    std::fs::remove_file(dir.join("in/damaged.csv")).unwrap();
+    assert_eq!(dir.paceline(&["trace", "import", "in", "--out", "again"]).code, 0);
+    std::fs::create_dir(dir.join("none")).unwrap();
+    dir.write("none/README.md", "# Walks\n");
+    let none = dir.paceline(&["trace", "import", "none", "--out", "never"]);
+    assert!(
+        none.code == 2 && none.stderr.contains("none: a folder without traces: 1 file is none"),
+        "{none:?}"
+    );
+    assert!(!dir.join("never").exists());
     assert!(output.stdout.contains("in/walk.csv: times: `time_s` in s; 2.000 s"), "{output:?}");
     assert!(
         output.stdout.contains("in/walk.csv: 2000 opportunities in 2.000 s, mean 12.032 Mb/s"),
@@ -148,6 +164,7 @@ fn traces_are_read_generated_and_exported_from_links() {
         (&["trace", "info", "missing.trace"], "missing.trace"),
         (&["trace", "info", "generated:flying"], "stationary, walking, driving"),
         (&["trace", "constant", "100 b/s"], "opportunity"),
+        (&["trace", "constant", "9000000 Gb/s"], "allowed: up to 100 Gb/s"),
         (&["trace", "convert", "constant.trace", "--out", "constant.trace"], "exists"),
         (&["trace", "export", "link.toml", "--station", "7"], "allowed: 0 to 0"),
         (&["run", "link.toml", "--set", "link.trace.downlink=bad.trace"], "bad.trace: line 3"),

@@ -17,7 +17,16 @@ fn the_survey_compares_three_ways_on_generated_and_recorded_traces() {
     for (name, rate) in [("a.down", "2 Mb/s"), ("a.up", "1 Mb/s"), ("b.trace", "3 Mb/s")] {
         dir.paceline_ok(&["trace", "constant", rate, "--out", &format!("mine/{name}")]);
     }
-    let rows = parse_json(&dir.paceline_ok(&["trace", "survey", "mine", "--duration", "8 s", "--json"]));
+    // Files beside the traces, also one in another format, are skipped.
+    dir.write("mine/README", "Recorded by hand.\n");
+    dir.write("mine/plot.png", b"\x89PNG\r\n\x1a\n\0".as_slice());
+    dir.write("mine/walk.csv", "time_s,mbps\n0,8\n1,8\n");
+    let output = dir.paceline(&["trace", "survey", "mine", "--duration", "8 s", "--json"]);
+    for name in ["README", "plot.png", "walk.csv"] {
+        assert!(output.stderr.contains(&format!("skipped, no trace: mine/{name}: ")), "{output:?}");
+    }
+    assert_eq!(output.code, 0, "{output:?}");
+    let rows = parse_json(&output.stdout);
     let rows = rows.as_array().unwrap();
     assert_eq!(rows.len(), 2, "the uplink is no trace of its own");
     for row in rows {
@@ -35,7 +44,10 @@ fn the_survey_compares_three_ways_on_generated_and_recorded_traces() {
 #[test]
 fn mistakes_of_survey_and_plot_are_named() {
     let dir = TestDir::new();
+    std::fs::create_dir(dir.join("notes")).unwrap();
+    dir.write("notes/README", "Recorded by hand.\n");
     for (args, part) in [
+        (&["trace", "survey", "notes"][..], "notes: a folder without traces: 1 file is none"),
         (&["trace", "survey", "--kind", "4g"][..], "--kind 4g: allowed: stationary, "),
         (&["trace", "survey", "none"], "none: "),
         (&["trace", "survey", "--duration", "3 s"], "--duration 3 s: allowed: above 3 s"),

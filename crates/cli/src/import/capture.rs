@@ -44,7 +44,13 @@ pub fn read(file: &[u8], notes: &mut Vec<String>) -> Result<Deliveries, String> 
     );
     // The capture begins with the first packet, which takes as long as the packets after it.
     let (first, last) = (arrivals[0].0, arrivals[arrivals.len() - 1].0);
-    let origin = first - (last - first) / (arrivals.len() as u64 - 1).max(1);
+    // Times of some programs begin at 0, and there is none before.
+    let step = (last - first) / (arrivals.len() as u64 - 1).max(1);
+    if step == 0 {
+        return Err("the largest flow has packets at one time only: allowed: two times or more".into());
+    }
+    arrivals.iter_mut().for_each(|(at, _)| *at += step);
+    let origin = first;
     Ok(Deliveries::At(arrivals.into_iter().map(|(at, bytes)| (at - origin, bytes)).collect()))
 }
 

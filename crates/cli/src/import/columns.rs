@@ -3,47 +3,51 @@
 //! A rate holds from its row's time until the next row, and the last row ends the trace. Without a column of
 //! times the values are equally far apart, and the last one holds as long as the others.
 
+use super::clock;
 use super::deliveries::Deliveries;
-use super::names::{DOWN, DURATIONS, RATES, UP, has, is_time, unit_in};
+use super::names::{DOWN, DURATIONS, RATES, UP, has, is_rate, is_time, unit_in};
+use super::numbers::{number, shown};
 use super::options::Options;
-use super::table::{Table, number, shown};
-use super::units::{RateUnit, TimeUnit};
-
-/// Largest value and median without unit that are taken for Mb/s, and the largest for kb/s. Chosen: 10 Gb/s,
-/// a median of 3 Gb/s, and 20 Gb/s.
-const MOST_MBPS: f64 = 10_000.0;
-const MEDIAN_MBPS: f64 = 3_000.0;
-const MOST_KBPS: f64 = 2e7;
+use super::plausible;
+use super::table::{Table, is_value};
+use super::times;
+use super::units::RateUnit;
 
 /// Reads a table.
 pub fn read(table: &Table, options: &Options, notes: &mut Vec<String>) -> Result<Deliveries, String> {
-    let time = time_column(table, options)?;
-    let rate = rate_column(table, options, time.map(|(column, _)| column))?;
-    let values = rates(table, rate, notes);
+    let (rows, columns) = table.size();
+    if rows == 0 {
+        return Err("no row with values".into());
+    }
+    let named = options.rate.as_ref().map(|name| table.find("--rate", name)).transpose()?;
+    let time = time_column(table, options, named)?;
+    let rate = match named {
+        Some(column) => column,
+        None => rate_column(table, time.map(|(column, _)| column))?,
+    };
+    let values = rates(table, rate, notes)?;
     let named = table.names.get(rate).and_then(|name| unit_in(name, RateUnit::named));
     let (unit, stated) = match options.rate_unit.or(named) {
-        Some(unit) => (unit, ""),
-        None => (guess_rate_unit(&values), ", a guess: no unit is stated; --rate-unit changes it"),
+        Some(unit) => (unit, String::new()),
+        None => {
+            let (unit, why) =
+                plausible::rate_unit(&values).map_err(|error| format!("{}: {error}", table.name(rate)))?;
+            (unit, format!(", a guess: no unit is stated; --rate-unit changes it ({why})"))
+        }
     };
-    let (rows, columns) = table.size();
     let of =
         if columns > 1 { format!("{columns} columns, {rows} rows; ") } else { format!("{rows} values; ") };
     notes.push(format!("{of}rates: {} in {unit}{stated}", table.name(rate)));
-    if let Some(row) = values.iter().position(|value| value.is_some_and(|value| value < 0.0)) {
-        return Err(format!(
-            "{}: {} is negative: {}",
-            table.place(row),
-            table.name(rate),
-            table.cells(rate)[row]
-        ));
-    }
     let times = match time {
-        Some((column, true)) => durations(table, column, options, notes)?,
-        Some((column, false)) => times(table, column, options, notes)?,
+        Some((column, true)) => times::of_durations(table, column, options, notes)?,
+        Some((column, false)) => times::of_rows(table, column, options, notes)?,
         None => {
             let step = options.interval.as_nanos();
+            if step == 0 {
+                return Err("--interval 0 s: allowed: above 0".into());
+            }
             notes.push(format!("no times: a value every {} (--interval changes it)", options.interval));
-            (0..=rows as u64).map(|row| row * step).collect()
+            (0..=rows as u64).map(|row| row.saturating_mul(step)).collect()
         }
     };
     deliveries(&times, &values, unit)
@@ -53,62 +57,79 @@ pub fn read(table: &Table, options: &Options, notes: &mut Vec<String>) -> Result
 fn deliveries(times: &[u64], values: &[Option<f64>], unit: RateUnit) -> Result<Deliveries, String> {
     let end = *times.last().ok_or("no row")?;
     if end == 0 {
-        return Err("a single row: a trace needs two rows with times".into());
+        return Err("a single row, or all at one time: a trace needs two rows with times that differ".into());
     }
-    let rows = times.iter().zip(values).filter_map(|(at, value)| Some((*at, (*value)?)));
-    match unit {
-        RateUnit::Rate(bits, _) => {
-            Ok(Deliveries::Rates(rows.map(|(at, value)| (at, value * bits)).collect(), end))
-        }
+    let rows =
+        times.iter().zip(values).enumerate().filter_map(|(row, (at, value))| Some((row, *at, (*value)?)));
+    let rates = match unit {
+        RateUnit::Rate(bits, _) => rows.map(|(_, at, value)| (at, value * bits)).collect(),
         RateUnit::Amount(bytes, _) => {
-            // An amount arrived evenly since the row before.
-            let rows: Vec<(u64, f64)> = rows.collect();
-            let own_end = times.len() > values.len();
-            let ends = if own_end { times.get(1..) } else { None };
-            let spans = rows.iter().enumerate().map(|(row, (at, value))| {
-                let (from, to) = match ends {
-                    Some(ends) => (*at, ends.get(row).copied().unwrap_or(end)),
-                    None => (if row == 0 { 0 } else { rows[row - 1].0 }, *at),
-                };
-                (from, value * bytes * 8e9 / (to - from).max(1) as f64, to > from)
+            let has_ends = times.len() > values.len();
+            let mut before = 0;
+            // An amount arrived evenly in its own row where rows have ends, otherwise since the row before.
+            let spans = rows.map(|(row, at, value)| {
+                let (from, to) = if has_ends { (at, times[row + 1]) } else { (before, at) };
+                before = to;
+                (from, to, value * bytes * 8e9 / (to - from).max(1) as f64)
             });
-            Ok(Deliveries::Rates(
-                spans.filter(|(.., long)| *long).map(|(at, rate, _)| (at, rate)).collect(),
-                end,
-            ))
+            spans.filter(|(from, to, _)| to > from).map(|(from, _, rate)| (from, rate)).collect()
         }
-    }
+    };
+    Ok(Deliveries::Rates(rates, end))
 }
 
-/// The column of times, and whether it has durations.
-fn time_column(table: &Table, options: &Options) -> Result<Option<(usize, bool)>, String> {
-    let (rows, columns) = table.size();
+/// The column of times, and whether it has durations. `rate` is the column that the option names.
+fn time_column(
+    table: &Table,
+    options: &Options,
+    rate: Option<usize>,
+) -> Result<Option<(usize, bool)>, String> {
+    let (_, columns) = table.size();
     if let Some(name) = &options.time {
         let column = table.find("--time", name)?;
+        if rate == Some(column) {
+            return Err(format!("--time {name}: is the column of --rate too; name another one"));
+        }
         return Ok(Some((column, table.names.get(column).is_some_and(|name| has(name, &DURATIONS)))));
     }
     if table.names.is_empty() {
-        let rises = || {
-            table.numbers(0).is_ok_and(|values| values.is_sorted()) || instant(&table.cells(0)[0]).is_some()
-        };
-        return Ok((columns == 2 && rows > 1 && rises()).then_some((0, false)));
+        let is_free = columns == 2 && rate != Some(0) && table.cells(0).iter().all(|cell| is_value(cell));
+        return Ok(is_free.then_some((0, false)));
     }
-    let at = |test: &dyn Fn(&str) -> bool| {
-        let mut found = table.names.iter().enumerate().filter(|(_, name)| test(name)).map(|(index, _)| index);
-        found.find(|column| {
-            table.cells(*column).iter().take(1).any(|cell| number(cell).is_some() || instant(cell).is_some())
-        })
+    let named = |test: &dyn Fn(&str) -> bool| {
+        let columns = (0..columns).filter(|column| rate != Some(*column));
+        columns
+            .filter(|column| test(&table.names[*column]) && !is_rate(&table.names[*column]))
+            .collect::<Vec<_>>()
     };
-    let is_rate = |name: &str| unit_in(name, RateUnit::named).is_some() || has(name, &RATES);
-    let time = at(&|name| is_time(name) && !is_rate(name)).map(|column| (column, false));
-    Ok(time.or_else(|| at(&|name| has(name, &DURATIONS) && !is_rate(name)).map(|column| (column, true))))
+    let is_readable = |column: &&usize| table.cells(**column).iter().any(|cell| is_value(cell));
+    let changes = |column: &&usize| table.cells(**column).windows(2).any(|pair| pair[0] != pair[1]);
+    let of_times = named(&is_time);
+    let readable: Vec<usize> = of_times.iter().filter(is_readable).copied().collect();
+    // A date beside the time of day may be a number that is the same in all rows.
+    if let Some(column) = readable.iter().find(changes).or(readable.first()) {
+        return Ok(Some((*column, false)));
+    }
+    if let Some(column) = named(&|name| has(name, &DURATIONS)).iter().find(is_readable) {
+        return Ok(Some((*column, true)));
+    }
+    let has_digits = |cell: &String| cell.contains(|c: char| c.is_ascii_digit()) && !clock::is_date(cell);
+    for column in of_times {
+        if let Some(row) = table.cells(column).iter().position(has_digits) {
+            return Err(format!(
+                "{}: {}: `{}` is not a time; allowed: {}; --time names another column",
+                table.place(row),
+                table.name(column),
+                shown(&table.cells(column)[row]),
+                clock::ALLOWED
+            ));
+        }
+    }
+    Ok(None)
 }
 
-/// The column of rates: the option's; or by name and unit, the downlink before the uplink.
-fn rate_column(table: &Table, options: &Options, time: Option<usize>) -> Result<usize, String> {
-    if let Some(name) = &options.rate {
-        return table.find("--rate", name);
-    }
+/// The column of rates by name and unit, the downlink before the uplink.
+fn rate_column(table: &Table, time: Option<usize>) -> Result<usize, String> {
     let (_, columns) = table.size();
     let others: Vec<usize> = (0..columns).filter(|column| Some(*column) != time).collect();
     if let [only] = others[..] {
@@ -142,126 +163,27 @@ fn rate_column(table: &Table, options: &Options, time: Option<usize>) -> Result<
 }
 
 /// The values of a column; rows without one are counted in a note.
-fn rates(table: &Table, column: usize, notes: &mut Vec<String>) -> Vec<Option<f64>> {
-    let values: Vec<Option<f64>> = table.cells(column).iter().map(|cell| number(cell)).collect();
+fn rates(table: &Table, column: usize, notes: &mut Vec<String>) -> Result<Vec<Option<f64>>, String> {
+    let cells = table.cells(column);
+    let values: Vec<Option<f64>> = cells.iter().map(|cell| number(cell)).collect();
+    let cell = |row: usize| format!("{}: {}: `{}`", table.place(row), table.name(column), shown(&cells[row]));
+    if let Some(row) = values.iter().position(|value| value.is_some_and(|value| value < 0.0)) {
+        return Err(format!("{} is negative; allowed: rates from 0 on", cell(row)));
+    }
     let without = values.iter().filter(|value| value.is_none()).count();
-    if without > 0 {
-        let row = values.iter().position(Option::is_none).unwrap_or_default();
-        let cell = shown(&table.cells(column)[row]);
-        let rows = if without == 1 { "row" } else { "rows" };
-        notes.push(format!(
-            "{without} {rows} without a rate (first {}: `{cell}`): the rate before holds on",
-            table.place(row)
+    let Some(row) = values.iter().position(Option::is_none) else { return Ok(values) };
+    if without == values.len() {
+        let first = cell(row);
+        return Err(format!(
+            "{first} is not a number, and no other row has one; allowed: finite numbers from 0 on"
         ));
     }
-    values
-}
-
-fn guess_rate_unit(values: &[Option<f64>]) -> RateUnit {
-    let mut sorted: Vec<f64> = values.iter().flatten().copied().filter(|value| *value > 0.0).collect();
-    sorted.sort_by(f64::total_cmp);
-    let (most, median) =
-        (sorted.last().copied().unwrap_or(0.0), sorted.get(sorted.len() / 2).copied().unwrap_or(0.0));
-    let name = if most <= MOST_MBPS && median <= MEDIAN_MBPS {
-        "Mb/s"
-    } else if most <= MOST_KBPS {
-        "kb/s"
-    } else {
-        "b/s"
-    };
-    RateUnit::named(name).expect("a known unit")
-}
-
-/// Times from the first row on, ns.
-fn times(
-    table: &Table,
-    column: usize,
-    options: &Options,
-    notes: &mut Vec<String>,
-) -> Result<Vec<u64>, String> {
-    let cells = table.cells(column);
-    let dates: Option<Vec<f64>> = cells.iter().map(|cell| instant(cell)).collect();
-    let (values, unit, how) = match (table.numbers(column), dates) {
-        (Ok(values), _) => {
-            let named = table.names.get(column).and_then(|name| unit_in(name, TimeUnit::named));
-            let guessed = || TimeUnit::since_1970(values[0]).unwrap_or_else(|| guess_time_unit(&values));
-            match options.time_unit.or_else(|| TimeUnit::since_1970(values[0])).or(named) {
-                Some(unit) => (values, unit, ""),
-                None => {
-                    let unit = guessed();
-                    (values, unit, ", a guess: no unit is stated; --time-unit changes it")
-                }
-            }
-        }
-        (Err(_), Some(dates)) => (dates, TimeUnit::Second, ", from dates"),
-        (Err(error), None) => return Err(error),
-    };
-    let first = values[0];
-    if let Some(row) = values.windows(2).position(|pair| pair[1] < pair[0]) {
-        let place = table.place(row + 1);
-        return Err(format!("{place}: {}: times must not decrease", table.name(column)));
-    }
-    let seconds = (values[values.len() - 1] - first) * unit.nanos() / 1e9;
-    let from = if first == 0.0 { String::new() } else { format!(", from {}", shown(&cells[0])) };
-    notes.push(format!("times: {} in {unit}{how}{from}; {seconds:.3} s", table.name(column)));
-    Ok(values.iter().map(|value| ((value - first) * unit.nanos()).round() as u64).collect())
-}
-
-/// Times from the durations of the rows, ns; one more than rows.
-fn durations(
-    table: &Table,
-    column: usize,
-    options: &Options,
-    notes: &mut Vec<String>,
-) -> Result<Vec<u64>, String> {
-    let values = table.numbers(column)?;
-    let named = table.names.get(column).and_then(|name| unit_in(name, TimeUnit::named));
-    let unit = options.time_unit.or(named).unwrap_or_else(|| {
-        if values.iter().all(|value| *value >= 50.0) { TimeUnit::Millisecond } else { TimeUnit::Second }
-    });
-    if let Some(row) = values.iter().position(|value| *value < 0.0) {
-        return Err(format!("{}: {} is negative", table.place(row), table.name(column)));
-    }
-    let mut at = 0.0;
-    let ends = values.iter().map(|value| {
-        at += value * unit.nanos();
-        at.round() as u64
-    });
-    let times: Vec<u64> = std::iter::once(0).chain(ends).collect();
-    let seconds = times.last().map_or(0.0, |end| *end as f64 / 1e9);
-    notes.push(format!("durations: {} in {unit}; {seconds:.3} s", table.name(column)));
-    Ok(times)
-}
-
-/// The unit of times by the median of their steps: recorders write ten or so values a second or fewer.
-fn guess_time_unit(values: &[f64]) -> TimeUnit {
-    let mut steps: Vec<f64> =
-        values.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0).collect();
-    steps.sort_by(f64::total_cmp);
-    match steps.get(steps.len() / 2).copied().unwrap_or(1.0) {
-        step if step >= 1e8 => TimeUnit::Nanosecond,
-        step if step >= 1e5 => TimeUnit::Microsecond,
-        step if step >= 50.0 => TimeUnit::Millisecond,
-        _ => TimeUnit::Second,
-    }
-}
-
-/// Seconds since 1970 of a date and time of day, such as `2026-11-26T08:30:00.25Z` or `2026.11.26_08.30.00`.
-/// The zone is left out, since only differences count.
-fn instant(cell: &str) -> Option<f64> {
-    let mut fields = cell.split(|c: char| !c.is_ascii_digit()).filter(|field| !field.is_empty());
-    let mut next = |range: std::ops::RangeInclusive<i64>| -> Option<i64> {
-        fields.next()?.parse().ok().filter(|value| range.contains(value))
-    };
-    let (year, month, day) = (next(1970..=2100)?, next(1..=12)?, next(1..=31)?);
-    let (hour, minute, second) = (next(0..=23)?, next(0..=59)?, next(0..=60)?);
-    // A fraction follows a point or comma; a zone does not.
-    let fraction = cell.rsplit_once(['.', ',']).map(|(_, rest)| rest);
-    let digits: String = fraction.unwrap_or("").chars().take_while(char::is_ascii_digit).collect();
-    let has_fraction = cell.contains(':') && !digits.is_empty();
-    let fraction = if has_fraction { format!("0.{digits}").parse().ok()? } else { 0.0 };
-    // Days since 1970 in the Gregorian calendar; the year begins in March.
-    let (year, month) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
-    Some((days * 86_400 + hour * 3_600 + minute * 60 + second) as f64 + fraction)
+    let rows = if without == 1 { "row" } else { "rows" };
+    let before = if row == 0 { "; nothing is sent before the first rate" } else { "" };
+    notes.push(format!(
+        "{without} {rows} without a rate (first {}: `{}`): the rate before holds on{before}",
+        table.place(row),
+        shown(&cells[row])
+    ));
+    Ok(values)
 }

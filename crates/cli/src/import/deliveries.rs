@@ -7,6 +7,8 @@ use paceline_sim::link::{OPPORTUNITY_BYTES, Trace};
 const HIGHEST_RATE: f64 = 1e11;
 /// Silence before the first delivery that is stated, ns. Chosen: longer than the pauses of a working link.
 const LONG_SILENCE_NS: u64 = 1_000_000_000;
+/// Longest trace, ns. Must match the longest one of [`Trace`], a day.
+const LONGEST_NS: u64 = 86_400_000_000_000;
 /// Nanoseconds in a millisecond (SI), by definition.
 const MS: u64 = 1_000_000;
 
@@ -22,6 +24,19 @@ pub enum Deliveries {
 impl Deliveries {
     /// The trace, and statements about silence and resampling.
     pub fn into_trace(self, trim: bool, notes: &mut Vec<String>) -> Result<Trace, String> {
+        let (length, count) = match &self {
+            Self::At(at) => (at.last().map_or(0, |(at, _)| *at), at.len()),
+            Self::Rates(rates, end) => (*end, rates.len()),
+        };
+        if count == 0 {
+            return Err("no delivery: a trace needs a time or a rate".into());
+        }
+        if length > LONGEST_NS {
+            return Err("longer than a day: allowed: up to 86400 s; --time-unit states the unit".into());
+        }
+        if length == 0 {
+            return Err("all deliveries are at one time, 0: a trace needs a time above 0".into());
+        }
         let (silence, own_rate, step) = match &self {
             Self::At(at) => (at.first().map_or(0, |(at, _)| *at), None, None),
             Self::Rates(rates, end) => {
@@ -30,6 +45,9 @@ impl Deliveries {
                     return Err(format!(
                         "{rate:.0} Mb/s at {at} s: allowed: up to 100 Gb/s; --rate-unit states the unit"
                     ));
+                }
+                if !rates.iter().any(|(_, rate)| *rate > 0.0) {
+                    return Err("no rate is above 0".into());
                 }
                 let first = rates.iter().find(|(_, rate)| *rate > 0.0).map_or(0, |(at, _)| *at);
                 (first, Some(mean(rates, *end)), rates.get(1).map(|(at, _)| *at - rates[0].0))

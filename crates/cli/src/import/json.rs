@@ -23,7 +23,15 @@ fn find(value: &Value, path: String) -> Option<(String, Table)> {
     if let Some(table) = table(value) {
         return Some((path, table));
     }
-    let Value::Object(object) = value else { return None };
+    // A list of one object, such as one report.
+    let object = match value {
+        Value::Object(object) => object,
+        Value::Array(list) => match &list[..] {
+            [Value::Object(object)] => object,
+            _ => return None,
+        },
+        _ => return None,
+    };
     let inside = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     object.iter().find_map(|(key, value)| find(value, inside(key)))
 }
@@ -45,7 +53,17 @@ fn table(value: &Value) -> Option<Table> {
             Value::Object(_) => {
                 let flat: Vec<Map<String, Value>> =
                     list.iter().filter_map(Value::as_object).map(flatten).collect();
-                let names: Vec<String> = flat.first()?.keys().cloned().collect();
+                // The first object may lack members that others have.
+                let mut names: Vec<String> = Vec::new();
+                for name in flat.iter().flat_map(Map::keys) {
+                    if !names.contains(name) {
+                        names.push(name.clone());
+                    }
+                }
+                // One object with lists is no row.
+                if flat.len() == 1 && flat[0].values().any(Value::is_array) {
+                    return None;
+                }
                 let row = |object: &Map<String, Value>| {
                     names.iter().map(|name| object.get(name).map(cell).unwrap_or_default()).collect()
                 };
@@ -94,7 +112,8 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// The intervals of an iperf3 report (`-J` or `--json-stream`), the receiver's if it has them.
+/// The intervals of an iperf3 report (`-J` or `--json-stream`), the receiver's if it has them. Of a list of
+/// reports, the intervals follow one another.
 fn iperf_intervals(value: &Value, notes: &mut Vec<String>) -> Option<Result<Table, String>> {
     let streamed = || {
         let events = value.as_array()?.iter().filter(|event| event["event"] == "interval");
@@ -103,18 +122,31 @@ fn iperf_intervals(value: &Value, notes: &mut Vec<String>) -> Option<Result<Tabl
     };
     let listed = |value: &Value| {
         let list = value["intervals"].as_array()?;
-        list.first()?.get("sum")?;
-        value.get("start")?;
+        list.first()?.get("sum")?.get("bits_per_second")?;
         Some(list.clone())
     };
+    if let (Some(error), Some(_)) = (value["error"].as_str(), value["intervals"].as_array())
+        && listed(value).is_none()
+    {
+        return Some(Err(format!("iperf3's report without intervals: {error}")));
+    }
+    let reports = || {
+        let list = value.as_array()?;
+        let reports: Option<Vec<Vec<Value>>> = list.iter().map(listed).collect();
+        let reports = reports.filter(|reports| !reports.is_empty())?;
+        Some((reports.len(), reports.concat()))
+    };
+    let is_sender = |list: &Vec<Value>| list.first().is_some_and(|first| first["sum"]["sender"] == true);
     let servers = listed(&value["server_output_json"]);
     let own = streamed().map(|events| events.into_iter().cloned().collect()).or_else(|| listed(value));
-    let is_sender = |list: &Vec<Value>| list.first().is_some_and(|first| first["sum"]["sender"] == true);
-    let (intervals, side) = match (own, servers) {
-        (Some(own), Some(servers)) if is_sender(&own) => (servers, "the server's, which received"),
-        (Some(own), _) if is_sender(&own) => (own, "the sender's, which count data given to its socket"),
-        (Some(own), _) => (own, "the receiver's"),
-        (None, _) => return None,
+    let (count, own) = match own {
+        Some(own) => (1, own),
+        None => reports()?,
+    };
+    let (intervals, side) = match servers {
+        Some(servers) if is_sender(&own) => (servers, "the server's, which received"),
+        _ if is_sender(&own) => (own, "the sender's, which count data given to its socket"),
+        _ => (own, "the receiver's"),
     };
     let sums = intervals.iter().map(|interval| &interval["sum"]).filter(|sum| sum["omitted"] != true);
     let row = |sum: &Value| {
@@ -124,7 +156,11 @@ fn iperf_intervals(value: &Value, notes: &mut Vec<String>) -> Option<Result<Tabl
     let rows: Option<Vec<Vec<String>>> = sums.map(row).collect();
     Some(match rows.filter(|rows| !rows.is_empty()) {
         Some(rows) => {
-            notes.push(format!("iperf3's report, {} intervals: {side}", rows.len()));
+            let reports = match count {
+                1 => "iperf3's report".to_owned(),
+                _ => format!("{count} of iperf3's reports, one after another"),
+            };
+            notes.push(format!("{reports}, {} intervals: {side}", rows.len()));
             Ok(Table::of_rows(vec!["duration_s".into(), "bits_per_second".into()], rows))
         }
         None => Err("iperf3's report without intervals: run iperf3 with -J and -i".into()),

@@ -9,11 +9,14 @@
 //! Notes state the columns and units that were found, and which of these the file leaves open.
 
 mod capture;
+mod clock;
 mod columns;
 mod deliveries;
 mod json;
 mod names;
+mod numbers;
 mod options;
+mod plausible;
 mod table;
 mod times;
 mod units;
@@ -55,12 +58,42 @@ fn of_text(text: &str, options: &Options, notes: &mut Vec<String>) -> Result<Del
         Table::read(text, notes)?
     };
     if table.is_one_column() && options.rate.is_none() && options.rate_unit.is_none() {
-        let values = table.numbers(0)?;
-        if times::are_times(&values, &table, options) {
-            return times::read(&values, options.time_unit, notes);
+        if let Some(times) = times::of_clock(&table, notes) {
+            return times;
+        }
+        // A heading without numbers below is an error of the column.
+        let has_numbers = (0..table.size().0).any(|row| numbers::number(&table.cells(0)[row]).is_some());
+        if table.names.is_empty() || has_numbers {
+            let values = table.numbers(0)?;
+            if times::are_times(&values, &table, options)? {
+                return times::read(&values, &table, options.time_unit, notes);
+            }
         }
     }
     columns::read(&table, options, notes)
+}
+
+/// Whether a file that is not understood is none of traces: no text, or text of which most lines have neither
+/// a number nor a clock time in front, or in half of the words. Such files lie beside traces in a folder.
+pub fn is_foreign(file: &[u8]) -> bool {
+    let mut notes = Vec::new();
+    if file.starts_with(unpack::GZIP) || file.starts_with(unpack::XZ) || crate::capture_file::is_capture(file)
+    {
+        return false;
+    }
+    let Ok(text) = unpack::text(file, &mut notes) else { return !Trace::is_binary(file) };
+    if text.trim_start().starts_with(['{', '[']) {
+        return json::read(&text, &mut notes).is_err()
+            && serde_json::from_str::<serde_json::Value>(&text).is_ok();
+    }
+    let is_data = |line: &&str| {
+        let words = line.split(|c: char| c.is_whitespace() || [',', ';', '"'].contains(&c));
+        let are_values: Vec<bool> = words.filter(|word| !word.is_empty()).map(table::is_value).collect();
+        are_values.first() == Some(&true)
+            || 2 * are_values.iter().filter(|is| **is).count() >= are_values.len()
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    2 * lines.iter().filter(|line| is_data(line)).count() < lines.len() || lines.is_empty()
 }
 
 #[cfg(test)]

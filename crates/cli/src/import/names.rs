@@ -1,6 +1,6 @@
 //! Names of columns: their words, and the unit that they state.
 
-use super::units::TimeUnit;
+use super::units::{RateUnit, TimeUnit};
 
 /// Words in names of columns of times, of durations, of rates, and of either direction, in lower case.
 /// Chosen: those of published traces and of measurement tools.
@@ -36,6 +36,7 @@ pub const RATES: [&str; 13] = [
 ];
 pub const DOWN: [&str; 6] = ["dl", "down", "downlink", "download", "rx", "received"];
 pub const UP: [&str; 6] = ["ul", "up", "uplink", "upload", "tx", "sent"];
+
 /// The lower-case words of a column's name.
 fn words(name: &str) -> Vec<String> {
     let mut spaced = String::new();
@@ -62,7 +63,18 @@ pub fn has(name: &str, known: &[&str]) -> bool {
 
 /// Whether a column's name is that of a time.
 pub fn is_time(name: &str) -> bool {
-    has(name, &TIMES) || words(name).iter().all(|word| TimeUnit::named(word).is_some())
+    let words = words(name);
+    has(name, &TIMES) || (!words.is_empty() && words.iter().all(|word| TimeUnit::named(word).is_some()))
+}
+
+/// Whether a column's name is that of a rate.
+pub fn is_rate(name: &str) -> bool {
+    unit_in(name, RateUnit::named).is_some() || has(name, &RATES)
+}
+
+/// Whether a name is that of a time, of a duration or of a rate.
+pub fn is_known(name: &str) -> bool {
+    is_time(name) || is_rate(name) || has(name, &DURATIONS)
 }
 
 /// The parts of a name that may be a unit: its end behind each separator, and the text in brackets.

@@ -1,5 +1,10 @@
 //! Tables in text: separated by commas, semicolons, tabs or spaces, with or without a heading; comments and
-//! blank lines are left out.
+//! blank lines are left out, and quotation marks around cells too.
+
+use super::clock;
+use super::names::is_known;
+use super::numbers::{has_thousands, number, shown};
+use std::borrow::Cow;
 
 /// Rows of a file.
 #[derive(Default, Debug)]
@@ -17,44 +22,38 @@ pub struct Table {
 const COMMENTS: [&str; 3] = ["#", "//", "%"];
 /// Chosen: see above.
 const SEPARATORS: [char; 3] = ['\t', ';', ','];
+/// Lines of a cell in quotation marks at most. Chosen: longer than notes are; a lone mark joins few lines.
+const CELL_LINES: usize = 20;
+/// Lines by which separator and heading are found. Chosen: enough for a majority.
+const SAMPLE: usize = 50;
 
 impl Table {
     /// Reads a table in text.
     pub fn read(text: &str, notes: &mut Vec<String>) -> Result<Self, String> {
-        let lines = text.lines().map(str::trim_end).enumerate();
-        let is_comment = |line: &str| COMMENTS.iter().any(|mark| line.trim_start().starts_with(mark));
-        let mut left_out = 0;
-        let mut rows = Vec::new();
-        let mut heading_comment = None;
-        for (index, line) in lines {
-            match line {
-                _ if line.trim().is_empty() => {}
-                _ if is_comment(line) => {
-                    left_out += 1;
-                    heading_comment = Some(line).filter(|_| rows.is_empty());
-                }
-                _ => rows.push((index + 1, line)),
-            }
-        }
-        let Some((_, first)) = rows.first().copied() else {
-            return Err("the file is empty, or has only comments".into());
-        };
-        if left_out > 0 {
-            let lines = if left_out == 1 { "line" } else { "lines" };
-            notes.push(format!("{left_out} {lines} of comments left out"));
-        }
-        let sample: Vec<&str> = rows.iter().take(50).map(|(_, line)| *line).collect();
+        let (mut rows, heading_comment) = lines(text, notes)?;
+        let sample: Vec<&str> = rows.iter().take(SAMPLE).map(Row::text).collect();
         let separator = separator(&sample);
+        if separator != Some(';') && text.contains(';') {
+            rows.iter_mut().for_each(|row| row.cut(&[";"]));
+        }
+        let mut cells: Vec<Vec<String>> =
+            rows.iter().take(SAMPLE).map(|row| split(row.text(), separator)).collect();
         let mut table = Self::default();
-        let cells = |line: &str| -> Vec<String> { split(line, separator) };
-        let head = cells(first);
-        let has_heading = rows.len() > 1
-            && !head.iter().any(|cell| number(cell).is_some())
-            && cells(rows[1].1).iter().any(|cell| number(cell).is_some());
-        let width = head.len();
+        let has_values = |row: &Vec<String>| row.iter().any(|cell| is_value(cell));
+        let has_heading = !has_values(&cells[0])
+            && (cells.get(1).is_some_and(has_values) || cells[0].iter().any(|name| is_known(name)));
         if has_heading {
+            // `packet #` is a name rather than a comment.
+            let whole = split(&rows[0].whole, separator);
+            let head = if cells.get(1).is_some_and(|row| row.len() > cells[0].len()) {
+                whole
+            } else {
+                std::mem::take(&mut cells[0])
+            };
             table.names = head;
-        } else if let Some(line) = heading_comment {
+        }
+        let mut width = if has_heading { table.names.len() } else { cells[0].len() };
+        if let Some(line) = heading_comment.filter(|_| !has_heading) {
             // A heading in a comment: "# time,Mb/s".
             let line = COMMENTS.iter().fold(line.trim_start(), |line, mark| line.trim_start_matches(mark));
             let names = split(line.trim(), separator);
@@ -62,16 +61,38 @@ impl Table {
                 table.names = names;
             }
         }
+        let has_text_behind = width > 1
+            && table.names.is_empty()
+            && is_value(&cells[0][0])
+            && cells.iter().all(|row| !row.iter().skip(1).any(|cell| is_value(cell)));
+        if has_text_behind {
+            notes.push("text behind the first column left out".into());
+            width = 1;
+        }
         table.columns = vec![Vec::with_capacity(rows.len()); width];
-        for (line, text) in rows.into_iter().skip(usize::from(has_heading)) {
-            let row = cells(text);
-            if row.len() < width {
-                return Err(format!("line {line}: {} of {width} columns", row.len()));
+        for row in rows.iter().skip(usize::from(has_heading)) {
+            let cells = split(row.text(), separator);
+            let is_too_many = |cell: &String| if has_text_behind { is_value(cell) } else { !cell.is_empty() };
+            if cells.len() < width || cells.iter().skip(width).any(is_too_many) {
+                return Err(format!("line {}: {} of {width} columns", row.line, cells.len()));
             }
-            table.lines.push(line);
-            table.columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
+            table.lines.push(row.line);
+            table.columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        }
+        if separator == Some(',') {
+            table.join_thousands(notes);
         }
         Ok(table)
+    }
+    /// Removes the commas between thousands, where all commas of a column are such: `"8,000"`.
+    fn join_thousands(&mut self, notes: &mut Vec<String>) {
+        for index in 0..self.columns.len() {
+            let mut with_commas = self.columns[index].iter().filter(|cell| cell.contains(',')).peekable();
+            if with_commas.peek().is_some() && with_commas.all(|cell| has_thousands(cell)) {
+                notes.push(format!("{}: commas between thousands left out", self.name(index)));
+                self.columns[index].iter_mut().for_each(|cell| *cell = cell.replace(',', ""));
+            }
+        }
     }
     /// A table of rows, which need at least as many cells as the first.
     pub fn of_rows(names: Vec<String>, rows: Vec<Vec<String>>) -> Self {
@@ -136,51 +157,174 @@ impl Table {
     }
 }
 
+/// A line of a file, or several that a quotation mark joins.
+struct Row<'a> {
+    /// Number of the first line, from 1.
+    line: usize,
+    whole: Cow<'a, str>,
+    /// Bytes before a comment at the end.
+    end: usize,
+}
+
+impl<'a> Row<'a> {
+    fn new(line: usize, whole: Cow<'a, str>) -> Self {
+        let end = whole.len();
+        Self { line, whole, end }
+    }
+    /// The line without a comment at its end.
+    fn text(&self) -> &str {
+        &self.whole[..self.end]
+    }
+    /// Cuts the text at a mark of a comment: outside of quotation marks, behind a space or a lone number.
+    fn cut(&mut self, marks: &[&str]) {
+        let text = self.text();
+        if !marks.iter().any(|mark| text.contains(mark)) {
+            return;
+        }
+        let (mut before, mut is_quoted) = (' ', false);
+        let at = text.char_indices().find(|(at, c)| {
+            let (own, rest) = text.split_at(*at);
+            is_quoted ^= *c == '"' && (is_quoted || opens(before));
+            let is_behind_space = std::mem::replace(&mut before, *c).is_whitespace();
+            let is_mark = !is_quoted && marks.iter().any(|mark| rest.starts_with(mark));
+            is_mark && (is_behind_space || is_value(own))
+        });
+        if let Some((at, _)) = at {
+            self.end = text[..at].trim_end_matches([' ', '\r']).len();
+        }
+    }
+}
+
+/// The lines of a table, and the last comment before them.
+fn lines<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<(Vec<Row<'a>>, Option<&'a str>), String> {
+    // Files of old systems have a carriage return alone at the end of a line.
+    let end = if text.contains('\n') { '\n' } else { '\r' };
+    let lines: Vec<&str> = text.split(end).map(|line| line.trim_end_matches(['\r', ' '])).collect();
+    let is_comment = |line: &str| COMMENTS.iter().any(|mark| line.trim_start().starts_with(mark));
+    let has_marks = COMMENTS[..2].iter().any(|mark| text.contains(mark));
+    let (mut rows, mut heading_comment, mut left_out, mut at) = (Vec::new(), None, 0, 0);
+    while at < lines.len() {
+        let line = lines[at];
+        let mut used = 1;
+        match line {
+            _ if line.trim().is_empty() => {}
+            // The separator, as spreadsheets state it in the first line.
+            _ if at == 0 && line.starts_with("sep=") => {}
+            _ if is_comment(line) => {
+                left_out += 1;
+                heading_comment = Some(line).filter(|_| rows.is_empty());
+            }
+            _ => {
+                let (whole, count) = joined(&lines[at..]);
+                used = count;
+                let mut row = Row::new(at + 1, whole);
+                if has_marks {
+                    row.cut(&COMMENTS[..2]);
+                }
+                left_out += usize::from(row.end < row.whole.len());
+                rows.push(row);
+            }
+        }
+        at += used;
+    }
+    if rows.is_empty() {
+        return Err("the file is empty, or has only comments".into());
+    }
+    if left_out > 0 {
+        let comments = if left_out == 1 { "comment" } else { "comments" };
+        notes.push(format!("{left_out} {comments} left out"));
+    }
+    Ok((rows, heading_comment))
+}
+
+/// The first of these lines with those that belong to it by a quotation mark, and their number.
+fn joined<'a>(lines: &[&'a str]) -> (Cow<'a, str>, usize) {
+    let alone = (Cow::Borrowed(lines[0]), 1);
+    if !is_open(lines[0]) {
+        return alone;
+    }
+    let mut more = (2..=CELL_LINES.min(lines.len())).map(|count| (lines[..count].join(" ").into(), count));
+    more.find(|(text, _): &(Cow<str>, usize)| !is_open(text)).unwrap_or(alone)
+}
+
+/// Whether a quotation mark begins a cell behind this character.
+fn opens(before: char) -> bool {
+    before.is_whitespace() || matches!(before, ',' | ';' | '"')
+}
+
+/// Whether a line ends within quotation marks.
+fn is_open(line: &str) -> bool {
+    line.contains('"') && pieces(line, |_| false).1
+}
+
+/// The parts between separators outside of quotation marks, and whether the last mark is open.
+fn pieces(line: &str, is_separator: impl Fn(char) -> bool) -> (Vec<&str>, bool) {
+    let (mut parts, mut start, mut before, mut is_quoted) = (Vec::new(), 0, ' ', false);
+    for (at, c) in line.char_indices() {
+        if c == '"' {
+            is_quoted ^= is_quoted || opens(before);
+        } else if !is_quoted && is_separator(c) {
+            parts.push(&line[start..at]);
+            start = at + c.len_utf8();
+        }
+        before = c;
+    }
+    parts.push(&line[start..]);
+    (parts, is_quoted)
+}
+
 /// The separator by which the first line, and at least as many in half of the others, has several cells.
 /// Spaces otherwise.
 fn separator(lines: &[&str]) -> Option<char> {
-    let last = lines.len().saturating_sub(1);
+    let last = lines[lines.len() - 1];
     let counts = |separator| lines.iter().map(move |line| split(line, Some(separator)).len());
+    // "0,5 3,2": decimal commas, separated by spaces. "1,5": one number or two; as two columns.
+    let mut words = last.split_whitespace();
+    let is_spaced =
+        words.clone().count() > 1 && words.all(|word| number(word).is_some() && !word.ends_with(','));
     SEPARATORS.into_iter().find(|separator| {
         let first = counts(*separator).next().unwrap_or(0);
         let full = counts(*separator).filter(|count| *count >= first).count();
-        // "0,5 3,2": decimal commas, separated by spaces. "1,5": one number or two; as two columns.
-        let spaced =
-            *separator == ',' && lines[last].split_whitespace().count() > 1 && !lines[last].contains(", ");
-        first > 1 && !spaced && 2 * full >= lines.len()
+        first > 1 && !(*separator == ',' && is_spaced) && 2 * full >= lines.len()
     })
 }
 
 /// The cells of a line, without the quotation marks around them. Without a separator they are separated by
-/// spaces.
+/// spaces, and a date and its time are one cell.
 fn split(line: &str, separator: Option<char>) -> Vec<String> {
-    let Some(separator) = separator else {
-        return line.split_whitespace().map(str::to_owned).collect();
-    };
-    if !line.contains('"') {
-        return line.split(separator).map(|cell| cell.trim().to_owned()).collect();
+    if separator.is_none() && !line.contains(|c: char| c.is_whitespace() || ['"', '\''].contains(&c)) {
+        // The line of a mahimahi trace.
+        return vec![line.to_owned()];
     }
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .delimiter(separator as u8)
-        .trim(csv::Trim::All)
-        .from_reader(line.as_bytes());
-    let record = reader.records().next().and_then(Result::ok).unwrap_or_default();
-    record.iter().map(str::to_owned).collect()
-}
-
-/// A number, also with a decimal comma. None for anything else, and for infinity and NaN.
-pub fn number(cell: &str) -> Option<f64> {
-    let cell = cell.trim();
-    let value: f64 = match cell.parse() {
-        Ok(value) => value,
-        Err(_) if cell.matches(',').count() == 1 => cell.replace(',', ".").parse().ok()?,
-        Err(_) => return None,
+    let parts = match separator {
+        Some(separator) if line.contains('"') => pieces(line, |c| c == separator).0,
+        Some(separator) => line.split(separator).collect(),
+        None if line.contains('"') => pieces(line, char::is_whitespace).0,
+        None => line.split_whitespace().collect(),
     };
-    value.is_finite().then_some(value)
+    let mut cells: Vec<String> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let part = part.trim();
+        let part = ['"', '\'']
+            .into_iter()
+            .find_map(|mark| part.strip_prefix(mark)?.strip_suffix(mark))
+            .map_or_else(|| part.to_owned(), |inner| inner.replace("\"\"", "\"").trim().to_owned());
+        match cells.last_mut() {
+            _ if separator.is_none() && part.is_empty() => {}
+            Some(last) if separator.is_none() && belongs_to(last, &part) => *last = format!("{last} {part}"),
+            _ => cells.push(part),
+        }
+    }
+    cells
 }
 
-/// The begin of a cell, for messages.
-pub fn shown(cell: &str) -> String {
-    cell.chars().take(40).collect()
+/// Whether a word continues a clock time: a time of day behind a date, AM and PM.
+fn belongs_to(last: &str, part: &str) -> bool {
+    let is_half_day = ["AM", "PM"].iter().any(|mark| part.eq_ignore_ascii_case(mark));
+    (part.contains(':') && clock::is_date(last)) || (is_half_day && last.contains(':'))
+}
+
+/// Whether a cell is a number or a clock time.
+pub fn is_value(cell: &str) -> bool {
+    number(cell).is_some() || clock::is_clock(cell)
 }

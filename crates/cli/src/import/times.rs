@@ -1,86 +1,224 @@
-//! One column of times: each is an opportunity of 1504 bytes, as in mahimahi's format, in any unit.
+//! Columns of times: of opportunities of 1504 bytes, as in mahimahi's format, and of the rows of a table.
 
+use super::clock::{self, Clock};
 use super::deliveries::Deliveries;
-use super::names::is_time;
+use super::names::{is_time, unit_in};
+use super::numbers::{number, shown};
 use super::options::Options;
+use super::plausible::{self, LONGEST_S};
 use super::table::Table;
 use super::units::TimeUnit;
 use paceline_sim::link::OPPORTUNITY_BYTES;
 
-/// Mean rates in b/s and lengths in s of a trace whose unit is plausible. Chosen: from a bad 2G link to
-/// 10 Gb/s, and from a second to an hour.
-const RATES: std::ops::RangeInclusive<f64> = 1e5..=1.2e10;
-const LENGTHS: std::ops::RangeInclusive<f64> = 1.0..=3600.0;
-/// Share of equal neighbours above which whole numbers are milliseconds. Chosen: opportunities in one
-/// microsecond are more than 12 Gb/s.
-const EQUAL_SHARE: f64 = 0.01;
+/// Share of steps that do not fall above which a column is one of times, and its least length. Chosen: half
+/// of the steps of rates fall, and few values show nothing.
+const RISING_SHARE: f64 = 0.9;
+const RISING_VALUES: usize = 10;
+/// Rounding of absolute times, ns. Follows from doubles, which hold seconds since 1970 to 240 ns.
+const GRAIN_NS: f64 = 10_000.0;
 
 /// Whether a single column has times rather than rates: by its name or the options, or since the values never
 /// decrease, and are not all equal.
-pub fn are_times(values: &[f64], table: &Table, options: &Options) -> bool {
+pub fn are_times(values: &[f64], table: &Table, options: &Options) -> Result<bool, String> {
     if options.time.is_some() || options.time_unit.is_some() {
-        return true;
+        return Ok(true);
     }
     if let Some(name) = table.names.first() {
-        return TimeUnit::named(name).is_some() || is_time(name);
+        return Ok(TimeUnit::named(name).is_some() || is_time(name));
     }
-    values.is_sorted() && (values.len() < 2 || values[0] < values[values.len() - 1])
+    let (first, last) = (values[0], values[values.len() - 1]);
+    let falls = values.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    let steps = values.len() as f64 - 1.0;
+    if falls > 0
+        && values.len() >= RISING_VALUES
+        && falls as f64 <= (1.0 - RISING_SHARE) * steps
+        && last > first
+    {
+        rises(values, table, 0).map_err(|error| format!("{error}; --rate 1 takes the values for rates"))?;
+    }
+    Ok(falls == 0 && (values.len() < 2 || first < last))
 }
 
-/// Reads times.
-pub fn read(values: &[f64], unit: Option<TimeUnit>, notes: &mut Vec<String>) -> Result<Deliveries, String> {
-    if let Some(row) = values.windows(2).position(|pair| pair[1] < pair[0]) {
-        let (was, is) = (values[row], values[row + 1]);
-        return Err(format!("value {}: {is} after {was}: times must not decrease", row + 2));
+/// An error at the first time that is before the one above.
+fn rises(values: &[f64], table: &Table, column: usize) -> Result<(), String> {
+    let Some(row) = values.windows(2).position(|pair| pair[1] < pair[0]) else { return Ok(()) };
+    let cell = |row: usize| shown(&table.cells(column)[row]);
+    let (place, name) = (table.place(row + 1), table.name(column));
+    Err(format!("{place}: {name}: {} after {}: times must not decrease", cell(row + 1), cell(row)))
+}
+
+/// The clock times of a column, if its first cell is one.
+fn clock_times(table: &Table, column: usize) -> Option<Result<Clock, String>> {
+    let cells = table.cells(column);
+    clock::is_clock(cells.first()?).then(|| clock::read(cells).map_err(|row| not_a_time(table, column, row)))
+}
+
+fn not_a_time(table: &Table, column: usize, row: usize) -> String {
+    let cell = shown(&table.cells(column)[row]);
+    format!(
+        "{}: {}: `{cell}` is not such a time as the others; allowed: {}",
+        table.place(row),
+        table.name(column),
+        clock::ALLOWED
+    )
+}
+
+/// A statement about clock times.
+fn described(clock: &Clock) -> String {
+    match clock.midnights {
+        0 => clock.form.to_owned(),
+        1 => format!("{}, past midnight", clock.form),
+        n => format!("{}, past midnight {n} times", clock.form),
     }
+}
+
+/// Reads a single column of clock times as opportunities; none if it has others.
+pub fn of_clock(table: &Table, notes: &mut Vec<String>) -> Option<Result<Deliveries, String>> {
+    let clock = match clock_times(table, 0)? {
+        Ok(clock) => clock,
+        Err(error) => return Some(Err(error)),
+    };
+    if let Err(error) = rises(&clock.seconds, table, 0) {
+        return Some(Err(error));
+    }
+    let (count, from, form) = (clock.seconds.len(), shown(&table.cells(0)[0]), described(&clock));
+    notes.push(format!(
+        "{count} times, {form}, from {from}, each an opportunity of {OPPORTUNITY_BYTES} bytes"
+    ));
+    notes.push("times rounded up to whole milliseconds".into());
+    Some(Ok(opportunities(&clock.seconds, TimeUnit::Second, true)))
+}
+
+/// Reads times of opportunities.
+pub fn read(
+    values: &[f64],
+    table: &Table,
+    unit: Option<TimeUnit>,
+    notes: &mut Vec<String>,
+) -> Result<Deliveries, String> {
+    rises(values, table, 0)?;
     if let Some(value) = values.iter().find(|value| **value < 0.0) {
         return Err(format!("{value}: times are not negative"));
     }
     let (first, last) = (values[0], values[values.len() - 1]);
-    let (found, why) = match (unit, TimeUnit::since_1970(first)) {
-        (Some(unit), _) => (unit, "as stated"),
-        (None, Some(unit)) => (unit, "as times since 1970 are"),
-        (None, None) => guess(values),
+    let stated = table.names.first().and_then(|name| unit_in(name, TimeUnit::named));
+    let (found, why) = match (unit, stated, since_1970(first, last)) {
+        (Some(unit), ..) => (unit, "as stated".to_owned()),
+        (None, Some(unit), _) => (unit, "as its name states".into()),
+        (None, None, Some(unit)) => (unit, "as times since 1970 are".into()),
+        (None, None, None) => plausible::time_unit(values),
     };
     // Times of a clock that did not start with the trace: since 1970, or since the recorder's start.
     let is_absolute =
-        TimeUnit::since_1970(first) == Some(found) || (first > 10.0 * (last - first) && first < last);
+        since_1970(first, last) == Some(found) || (first > 10.0 * (last - first) && first < last);
     notes.push(format!(
         "{} times in {found} ({why}; --time-unit changes it), each an opportunity of {OPPORTUNITY_BYTES} bytes",
         values.len()
     ));
-    // One step before the first opportunity, so that the trace's rate is right.
-    let step = (last - first) / (values.len() - 1).max(1) as f64;
-    let origin = if is_absolute { first - step } else { 0.0 };
     if is_absolute {
         notes.push(format!("absolute times: {first} {found} is the begin"));
     }
-    // A double holds seconds since 1970 to a quarter of a microsecond.
-    let grain = if is_absolute { 10_000.0 } else { 1.0 };
-    let ns = |value: f64| (((value - origin) * found.nanos() / grain).round() * grain).max(0.0) as u64;
     if found != TimeUnit::Millisecond || values.iter().any(|value| value.fract() != 0.0) {
         notes.push("times rounded up to whole milliseconds".into());
     }
-    Ok(Deliveries::At(values.iter().map(|value| (ns(*value), OPPORTUNITY_BYTES)).collect()))
+    Ok(opportunities(values, found, is_absolute))
 }
 
-/// The unit by which length and mean rate are plausible; milliseconds before others, and if none is.
-fn guess(values: &[f64]) -> (TimeUnit, &'static str) {
+/// Opportunities at these times; absolute ones begin one step before the first, so that the rate is right.
+fn opportunities(values: &[f64], unit: TimeUnit, is_absolute: bool) -> Deliveries {
     let (first, last) = (values[0], values[values.len() - 1]);
-    let span = if first > 10.0 * (last - first) { last - first } else { last };
-    let whole = values.iter().all(|value| value.fract() == 0.0);
-    let equal = values.windows(2).filter(|pair| pair[0] == pair[1]).count();
-    if whole && equal as f64 > EQUAL_SHARE * values.len() as f64 {
-        return (TimeUnit::Millisecond, "since times are equal");
-    }
-    let is_plausible = |unit: &TimeUnit| {
-        let seconds = span * unit.nanos() / 1e9;
-        let rate = values.len() as f64 * OPPORTUNITY_BYTES as f64 * 8.0 / seconds;
-        LENGTHS.contains(&seconds) && RATES.contains(&rate)
+    let step = (last - first) / (values.len() - 1).max(1) as f64;
+    let (origin, grain) = if is_absolute { (first - step, GRAIN_NS) } else { (0.0, 1.0) };
+    let ns = |value: f64| (((value - origin) * unit.nanos() / grain).round() * grain).max(0.0) as u64;
+    Deliveries::At(values.iter().map(|value| (ns(*value), OPPORTUNITY_BYTES)).collect())
+}
+
+/// The unit of times since 1970, if they are such and the trace is not longer than a day.
+fn since_1970(first: f64, last: f64) -> Option<TimeUnit> {
+    TimeUnit::since_1970(first).filter(|unit| (last - first) * unit.nanos() / 1e9 <= LONGEST_S)
+}
+
+/// Times of the rows of a table, from the first row on, ns.
+pub fn of_rows(
+    table: &Table,
+    column: usize,
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Result<Vec<u64>, String> {
+    let cells = table.cells(column);
+    let (values, unit, how) = match clock_times(table, column) {
+        Some(clock) => {
+            let clock = clock?;
+            let how = format!(", from {}", described(&clock));
+            (clock.seconds, TimeUnit::Second, how)
+        }
+        None => {
+            if let Some(row) = cells.iter().position(|cell| number(cell).is_none()) {
+                return Err(not_a_time(table, column, row));
+            }
+            let values = table.numbers(column)?;
+            let (first, last) = (values[0], values[values.len() - 1]);
+            let named = table.names.get(column).and_then(|name| unit_in(name, TimeUnit::named));
+            match options.time_unit.or(named).or_else(|| since_1970(first, last)) {
+                Some(unit) => (values, unit, String::new()),
+                None => {
+                    let unit = unit_of_rows(&values);
+                    (values, unit, ", a guess: no unit is stated; --time-unit changes it".into())
+                }
+            }
+        }
     };
-    use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
-    match [Millisecond, Second, Microsecond, Nanosecond].into_iter().find(is_plausible) {
-        Some(unit) => (unit, "by the rate that results"),
-        None => (Millisecond, "as in mahimahi's format"),
+    rises(&values, table, column)?;
+    let first = values[0];
+    let seconds = (values[values.len() - 1] - first) * unit.nanos() / 1e9;
+    let from =
+        if number(&cells[0]) == Some(0.0) { String::new() } else { format!(", from {}", shown(&cells[0])) };
+    notes.push(format!("times: {} in {unit}{how}{from}; {seconds:.3} s", table.name(column)));
+    Ok(values.iter().map(|value| ((value - first) * unit.nanos()).round() as u64).collect())
+}
+
+/// Times from the durations of the rows, ns; one more than rows.
+pub fn of_durations(
+    table: &Table,
+    column: usize,
+    options: &Options,
+    notes: &mut Vec<String>,
+) -> Result<Vec<u64>, String> {
+    let values = table.numbers(column)?;
+    let named = table.names.get(column).and_then(|name| unit_in(name, TimeUnit::named));
+    let unit = options.time_unit.or(named).unwrap_or_else(|| {
+        // Chosen: rows are no longer than a minute, and no shorter than 50 ms.
+        if values.iter().all(|value| *value >= 50.0) { TimeUnit::Millisecond } else { TimeUnit::Second }
+    });
+    if let Some(row) = values.iter().position(|value| *value < 0.0) {
+        return Err(format!("{}: {} is negative", table.place(row), table.name(column)));
     }
+    let mut at = 0.0;
+    let ends = values.iter().map(|value| {
+        at += value * unit.nanos();
+        at.round() as u64
+    });
+    let times: Vec<u64> = std::iter::once(0).chain(ends).collect();
+    let seconds = times.last().map_or(0.0, |end| *end as f64 / 1e9);
+    notes.push(format!("durations: {} in {unit}; {seconds:.3} s", table.name(column)));
+    Ok(times)
+}
+
+/// The unit of times by the median of their steps: recorders write ten or so values a second or fewer. A
+/// finer unit if the trace would be longer than a day.
+fn unit_of_rows(values: &[f64]) -> TimeUnit {
+    use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
+    let mut steps: Vec<f64> =
+        values.windows(2).map(|pair| pair[1] - pair[0]).filter(|step| *step > 0.0).collect();
+    steps.sort_by(f64::total_cmp);
+    let by_steps = match steps.get(steps.len() / 2).copied().unwrap_or(1.0) {
+        step if step >= 1e8 => Nanosecond,
+        step if step >= 1e5 => Microsecond,
+        step if step >= 50.0 => Millisecond,
+        _ => Second,
+    };
+    let span = values[values.len() - 1] - values[0];
+    let is_possible =
+        |unit: &TimeUnit| unit.nanos() <= by_steps.nanos() && span * unit.nanos() / 1e9 <= LONGEST_S;
+    [Second, Millisecond, Microsecond, Nanosecond].into_iter().find(is_possible).unwrap_or(by_steps)
 }

@@ -9,8 +9,8 @@ use std::io::Read;
 /// packed file cannot fill the memory.
 const MAX_BYTES: u64 = 2 << 30;
 // First bytes of packed files (RFC 1952 section 2.3.1, and the .xz file format, section 2.1.1.1).
-const GZIP: &[u8] = &[0x1f, 0x8b];
-const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+pub const GZIP: &[u8] = &[0x1f, 0x8b];
+pub const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 /// First bytes of other packed files, which are refused by name (as in file(1)).
 const OTHERS: [(&[u8], &str); 3] =
     [(b"BZh", "bzip2"), (&[0x28, 0xb5, 0x2f, 0xfd], "Zstandard"), (b"PK\x03\x04", "ZIP")];

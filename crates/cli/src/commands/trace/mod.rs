@@ -2,10 +2,13 @@
 //! format.
 //! An export records the deliveries of a simulated cell or link.
 
+mod file;
+mod folder;
 mod survey;
 
+use self::file::{Form, imported, write};
 use crate::failure::{Failure, Outcome};
-use crate::import::{Imported, Options, import};
+use crate::import::Options;
 use crate::output;
 use crate::report;
 use crate::results_folder::write_file;
@@ -14,12 +17,15 @@ use anyhow::Context;
 use clap::Subcommand;
 use paceline_net::{Instant, Packet, Rate};
 use paceline_report::table::align;
-use paceline_sim::link::{OPPORTUNITY_BYTES, Trace, TraceError};
+use paceline_sim::link::{OPPORTUNITY_BYTES, Trace};
 use paceline_sim::{Capture, simulate};
 use paceline_study::scenario_file::read_trace;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
+
+/// Highest rate of a generated trace, b/s. Chosen: as for imported ones; bounds memory.
+const MOST_CONSTANT: u64 = 100_000_000_000;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -90,26 +96,17 @@ enum Command {
     },
 }
 
-/// Form of a written trace
-#[derive(Clone, Copy, Default, PartialEq, clap::ValueEnum)]
-enum Form {
-    /// Text up to 4 MB, the binary form beyond; text on stdout
-    #[default]
-    Auto,
-    /// Mahimahi's format
-    Text,
-    /// A few bytes per millisecond
-    Binary,
-}
-
 pub fn run(args: &Args) -> Outcome {
     match &args.command {
         Command::Info { traces, json, plot } => info(traces, *json, plot.as_deref()),
         Command::Survey(survey) => survey::run(survey),
+        Command::Constant { rate, .. } if rate.0 > MOST_CONSTANT => {
+            Err(Failure::input(format!("{rate}: allowed: up to {}", Rate(MOST_CONSTANT))))
+        }
         Command::Constant { rate, out } => write(Trace::constant(rate.0), out.as_deref(), Form::Auto),
         Command::Import { input, out, form, options } => {
             if input.is_dir() {
-                import_folder(input, out.as_deref(), *form, options)
+                folder::import(input, out.as_deref(), *form, options)
             } else {
                 import_file(input, out.as_deref(), *form, options)
             }
@@ -137,53 +134,6 @@ fn import_file(input: &Path, out: Option<&Path>, form: Form, options: &Options) 
         None => output::message(&text),
     }
     Ok(code)
-}
-
-/// Imports each file of a folder. Files that are not understood are listed, and the others written.
-fn import_folder(input: &Path, out: Option<&Path>, form: Form, options: &Options) -> Outcome {
-    let out = out.ok_or_else(|| Failure::input("--out: name a folder for the traces of a folder"))?;
-    let context = || format!("cannot read {}", input.display());
-    let entries: std::io::Result<Vec<_>> = std::fs::read_dir(input).with_context(context)?.collect();
-    let mut paths: Vec<PathBuf> = entries.with_context(context)?.iter().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.is_file());
-    paths.sort();
-    if paths.is_empty() {
-        return Err(Failure::input(format!("{}: a folder without files", input.display())));
-    }
-    std::fs::create_dir_all(out).with_context(|| format!("--out {}: cannot be made", out.display()))?;
-    let mut failed = Vec::new();
-    for path in &paths {
-        // The whole name, so that `a.csv` and `a.json` are two traces.
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let target = out.join(format!("{name}.trace"));
-        match imported(path, options) {
-            Ok((trace, text)) => {
-                write(Ok(trace), Some(&target), form)?;
-                output::print(&text)?;
-            }
-            Err(message) => failed.push(message),
-        }
-    }
-    if failed.is_empty() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    Err(Failure::input(format!(
-        "{} of {} files not imported:\n{}",
-        failed.len(),
-        paths.len(),
-        failed.join("\n")
-    )))
-}
-
-/// A file's trace, and the statements about it, one per line.
-fn imported(input: &Path, options: &Options) -> Result<(Trace, String), String> {
-    let name = input.display();
-    let file = std::fs::read(input).map_err(|error| format!("{name}: {error}"))?;
-    let Imported { trace, notes } = import(&file, options).map_err(|error| format!("{name}: {error}"))?;
-    let (length, mean) = (trace.length_ms() as f64 / 1000.0, trace.rate() / 1e6);
-    let result = format!("{} opportunities in {length:.3} s, mean {mean:.3} Mb/s", trace.count_all());
-    let text = notes.iter().chain([&result]).map(|note| format!("{name}: {note}\n")).collect();
-    Ok((trace, text))
 }
 
 /// Writes the picture of the only trace.
@@ -247,25 +197,6 @@ fn info(names: &[String], json: bool, plot: Option<&Path>) -> Outcome {
         lines.push(std::iter::once(name.clone()).chain(cells).collect());
     }
     output::print(&if json { text } else { align(&lines, 1) })?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn write(trace: Result<Trace, TraceError>, out: Option<&Path>, form: Form) -> Outcome {
-    let trace = trace.map_err(|error| Failure::input(error.to_string()))?;
-    let file = match form {
-        Form::Auto if out.is_some() => trace.to_file(),
-        Form::Binary => trace.to_binary(),
-        _ => trace.to_text().into(),
-    };
-    match out {
-        Some(path) => {
-            if path.exists() {
-                return Err(Failure::input(format!("--out {}: exists; name another file", path.display())));
-            }
-            std::fs::write(path, file).with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        None => output::print_bytes(&file)?,
-    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,7 @@
 //! `paceline trace survey`: direct CUBIC, direct BBR and CUBIC behind the accelerator on many traces, and the
 //! traces on which the accelerator loses.
 
+use super::folder;
 use crate::failure::{Failure, Outcome};
 use crate::{output, progress};
 use paceline_net::Duration;
@@ -77,13 +78,13 @@ struct Row {
 }
 
 pub fn run(args: &Survey) -> Outcome {
+    if args.duration <= Duration::from_secs(WARMUP_S) {
+        return Err(Failure::input(format!("--duration {}: allowed: above {WARMUP_S} s", args.duration)));
+    }
     let jobs = match &args.folder {
         Some(folder) => of_folder(folder)?,
         None => of_kinds(&args.kind, args.count)?,
     };
-    if args.duration <= Duration::from_secs(WARMUP_S) {
-        return Err(Failure::input(format!("--duration {}: allowed: above {WARMUP_S} s", args.duration)));
-    }
     let runs: Vec<(usize, usize)> =
         (0..jobs.len()).flat_map(|job| (0..SCHEMES.len()).map(move |scheme| (job, scheme))).collect();
     let bar = progress::bar(runs.len() as u64, "the runs");
@@ -109,22 +110,14 @@ pub fn run(args: &Survey) -> Outcome {
 
 /// The traces of a folder; its name is the family's.
 fn of_folder(folder: &Path) -> Outcome<Vec<Job>> {
-    let bad = |error: String| Failure::input(format!("{}: {error}", folder.display()));
-    let entries = std::fs::read_dir(folder).map_err(|error| bad(error.to_string()))?;
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.is_file() && path.extension().is_none_or(|extension| extension != "up"));
-    paths.sort();
-    if paths.is_empty() {
-        return Err(bad(String::from("a folder without traces")));
-    }
     let family = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let job = |path: PathBuf| {
-        let up = path.with_extension("up");
-        let has_uplink = path.extension().is_some_and(|extension| extension == "down") && up.is_file();
-        let name = |path: PathBuf| path.to_string_lossy().into_owned();
-        Job { family: family.clone(), uplink: has_uplink.then(|| name(up)), downlink: name(path) }
+    let name = |path: PathBuf| path.to_string_lossy().into_owned();
+    let job = |(path, uplink): (PathBuf, Option<PathBuf>)| Job {
+        family: family.clone(),
+        uplink: uplink.map(name),
+        downlink: name(path),
     };
-    Ok(paths.into_iter().map(job).collect())
+    Ok(folder::traces(folder)?.into_iter().map(job).collect())
 }
 
 fn of_kinds(kinds: &[String], count: u64) -> Outcome<Vec<Job>> {

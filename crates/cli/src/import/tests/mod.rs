@@ -1,5 +1,8 @@
 //! Each format with a small file made here.
 
+mod damaged;
+mod written_by_others;
+
 use super::units::{RateUnit, TimeUnit};
 use super::{Imported, Options, import};
 use paceline_sim::link::Trace;
@@ -54,7 +57,9 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
+/// Chosen: a short loop with two opportunities at one time.
 const MAHIMAHI: &str = "1\n3\n3\n4\n8\n";
+/// Same as [`MAHIMAHI`].
 const MAHIMAHI_TIMES: [u32; 5] = [1, 3, 3, 4, 8];
 
 #[test]
@@ -184,8 +189,8 @@ fn columns_and_units_can_be_named() {
     let error = import(two.as_bytes(), &missing).err().unwrap();
     assert!(error.contains("--rate dl: allowed: time, dl_a_mbps, dl_b_mbps"), "{error}");
     for (file, part) in [
-        ("time,mbps\n0,1\n2,1\n1,1\n", "line 4: `time`: times must not decrease"),
-        ("time,mbps\n0,1\n1,-1\n", "line 3: `mbps` is negative: -1"),
+        ("time,mbps\n0,1\n2,1\n1,1\n", "line 4: `time`: 1 after 2: times must not decrease"),
+        ("time,mbps\n0,1\n1,-1\n", "line 3: `mbps`: `-1` is negative"),
         ("time,mbps\n0,1\n1\n", "line 3: 1 of 2 columns"),
         ("time,mbps\n0,1\n", "two rows"),
         ("a,b\n1,2\n3,4\n", "no column is known to be a rate"),

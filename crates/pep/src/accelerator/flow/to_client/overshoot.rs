@@ -14,10 +14,10 @@
 
 use paceline_net::{Duration, Instant};
 
-/// Pause after the first drop. Chosen: several round trips.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Longest pause. Chosen: a client that always drops costs one flight in five minutes.
-const MAX_PAUSE: Duration = Duration::from_secs(300);
+/// Pause after the first drop, in milliseconds. Chosen: several round trips.
+const FIRST_PAUSE_MS: u32 = 1_000;
+/// Longest pause, in milliseconds. Chosen: a client that always drops costs one flight in five minutes.
+const MAX_PAUSE_MS: u32 = 300_000;
 /// Divisor of the growth after a drop. Chosen: the next drop costs an eighth.
 const CAUTION_DIVISOR: u64 = 8;
 /// Multiple of the last pause without a drop after which the pause is reset. Chosen: real drops recur sooner.
@@ -53,7 +53,8 @@ pub(in crate::accelerator) struct Overshoot {
     /// Bytes beyond the advertised edge that may be sent.
     extra: u32,
     paused_until: Instant,
-    pause: Duration,
+    /// Length of the last pause, in milliseconds.
+    pause_ms: u32,
     /// Largest window seen.
     max_window: u32,
     /// Bytes that may be dropped.
@@ -68,11 +69,14 @@ impl Overshoot {
         Self {
             extra: narrow(window / 2),
             paused_until: Instant::ZERO,
-            pause: Duration::ZERO,
+            pause_ms: 0,
             max_window: narrow(window),
             credit: INITIAL_CREDIT,
             slow_until: Instant::ZERO,
         }
+    }
+    fn pause(&self) -> Duration {
+        Duration::from_millis(self.pause_ms.into())
     }
     /// Whether a drop was seen recently.
     pub fn is_paused(&self, now: Instant) -> bool {
@@ -89,13 +93,13 @@ impl Overshoot {
         let decayed = self.max_window - self.max_window / MAX_WINDOW_DECAY;
         self.max_window = decayed.max(narrow(window));
         self.credit = self.credit.saturating_add(narrow(acked / CREDIT_DIVISOR)).min(MAX_CREDIT);
-        if now >= self.paused_until + self.pause * RESET_PAUSES {
-            self.pause = Duration::ZERO;
+        if now >= self.paused_until + self.pause() * RESET_PAUSES {
+            self.pause_ms = 0;
         }
         if now >= self.paused_until {
             let grown = if now < self.slow_until {
                 acked / SLOW_DIVISOR
-            } else if self.pause.is_zero() {
+            } else if self.pause_ms == 0 {
                 acked
             } else {
                 acked / CAUTION_DIVISOR
@@ -122,8 +126,8 @@ impl Overshoot {
     /// The client dropped segments past its window.
     pub fn on_drop(&mut self, now: Instant) {
         self.extra = 0;
-        self.pause = (self.pause * 2).max(FIRST_PAUSE).min(MAX_PAUSE);
-        self.paused_until = now + self.pause;
+        self.pause_ms = (self.pause_ms * 2).clamp(FIRST_PAUSE_MS, MAX_PAUSE_MS);
+        self.paused_until = now + self.pause();
     }
 }
 
@@ -159,7 +163,7 @@ mod tests {
         let later = at + Duration::from_millis(1100);
         overshoot.on_progress(later, 17_000, 1_700, 60_000, false);
         assert_eq!(overshoot.extra(later, 17_000), 1_700 / CAUTION_DIVISOR);
-        let reset = later + FIRST_PAUSE * RESET_PAUSES;
+        let reset = later + Duration::from_millis(FIRST_PAUSE_MS.into()) * RESET_PAUSES;
         overshoot.on_progress(reset, 17_000, 1_700, 60_000, false);
         assert_eq!(overshoot.extra(reset, 17_000), 1_700 / CAUTION_DIVISOR + 1_700);
     }

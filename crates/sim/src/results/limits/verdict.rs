@@ -146,7 +146,7 @@ impl Part<'_> {
     fn place(&self, limit: Limit) -> Option<String> {
         match limit {
             Limit::Handshake | Limit::Application => None,
-            Limit::Timeout => self.losses(),
+            Limit::Timeout => self.rlc_window().or_else(|| self.losses()),
             Limit::Pacing | Limit::ReceiveWindow | Limit::SendBuffer => self.radio(),
             Limit::CongestionWindow | Limit::Recovery => self.radio().or_else(|| self.losses()),
         }

@@ -78,7 +78,13 @@ struct key {
 	__u16 vlan_outer;
 	__u16 vlan_inner;
 	__u32 session;
-	__u32 tunnel;
+	__u32 version;
+};
+
+// End of a GTP-U tunnel: outer destination and TEID; all zero outside GTP-U.
+struct tunnel {
+	__u8 end[16];
+	__u32 teid;
 };
 
 struct limiter {
@@ -125,6 +131,8 @@ struct flow {
 struct entry {
 	struct flow flow;
 	struct limiter limiter;
+	struct tunnel policed; // of the policed direction
+	struct tunnel data;    // of the data direction
 	__u32 reasons[24]; // pure ACKs by decision
 };
 

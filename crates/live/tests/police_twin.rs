@@ -25,7 +25,8 @@ struct Connection {
     v6: bool,
     /// Ethertypes and tags in front of the IP header.
     link: Vec<u16>,
-    gtp: bool,
+    /// TEIDs of both directions, up first; 0 outside GTP-U.
+    teids: [u8; 2],
     syn_sent: bool,
     syn_answered: bool,
     /// Sequence numbers behind the data sent and acknowledged.
@@ -50,9 +51,12 @@ impl Connection {
         };
         let sent = rng.next_u64() as u32;
         let client_seq = rng.next_u64() as u32;
-        let gtp = !v6 && rng.chance(0.2);
+        let gtp = !v6 && rng.chance(0.3);
+        let teids = if gtp { [1 + rng.below(3) as u8, 4 + rng.below(3) as u8] } else { [0, 0] };
+        // Subscribers with equal addresses and ports in different tunnels.
+        let id = if gtp && rng.chance(0.6) { 200 } else { id };
         let timestamps = rng.chance(0.6);
-        Self { id, v6, link, gtp, sent, acked: sent, client_seq, timestamps, calm, ..Self::default() }
+        Self { id, v6, link, teids, sent, acked: sent, client_seq, timestamps, calm, ..Self::default() }
     }
 
     /// The next frame, and whether it is in the policed direction.
@@ -143,9 +147,10 @@ impl Connection {
         tcp.resize(tcp.len() + payload as usize, 0x55);
         let ecn = if rng.chance(0.01) { 1 } else { 0 };
         let mut ip = self.ip(up, 6, ecn, &tcp);
-        if self.gtp {
-            let mut gtp =
-                vec![0x34, 255, 0, 0, 0, 0, 0, if up { 1 } else { 2 }, 0, 0, 0, 0x85, 1, 0x10, 9, 0];
+        let teid = self.teids[usize::from(!up)];
+        if teid != 0 {
+            let teid = if rng.chance(0.003 / self.calm) { rng.below(8) as u8 } else { teid };
+            let mut gtp = vec![0x34, 255, 0, 0, 0, 0, 0, teid, 0, 0, 0, 0x85, 1, 0x10, 9, 0];
             gtp.extend(ip);
             let mut udp = vec![0x08, 0x68, 0x08, 0x68, 0, 0, 0, 0];
             udp.extend(gtp);

@@ -58,7 +58,7 @@ struct {
 	__uint(max_entries, TABLE_OF_ONE);
 	__type(key, __u32);
 	__type(value, struct policy);
-} policies SEC(".maps");
+} paceline_police SEC(".maps"); /* the loader finds policers by this name */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -566,7 +566,7 @@ SEC("tc")
 int police(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
-	struct policy *policy = bpf_map_lookup_elem(&policies, &zero);
+	struct policy *policy = bpf_map_lookup_elem(&paceline_police, &zero);
 	struct counters *count = bpf_map_lookup_elem(&counters, &zero);
 	if (!policy || !count)
 		return TCX_NEXT;
@@ -595,7 +595,7 @@ SEC("tc")
 int observe(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
-	struct policy *policy = bpf_map_lookup_elem(&policies, &zero);
+	struct policy *policy = bpf_map_lookup_elem(&paceline_police, &zero);
 	struct counters *count = bpf_map_lookup_elem(&counters, &zero);
 	if (!policy || !count)
 		return TCX_NEXT;

@@ -6,11 +6,11 @@ use super::host::{require, wait_while};
 use super::text::{kept, percent};
 use crate::failure::{Failure, Outcome};
 use crate::{capture_file, output};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use ipnet::IpNet;
 use paceline_live::clock;
 use paceline_live::police::{
-    self, Frame, FrameKey, FramePolicer, Link, Police, PolicerConfig, Reason, parse,
+    self, Frame, FrameKey, FramePolicer, Link, Police, PolicerConfig, Reason, State, parse,
 };
 use paceline_live::stop::StopSignals;
 use paceline_net::Duration;
@@ -69,7 +69,7 @@ pub fn run(args: &EstimateArgs) -> Outcome {
 
 fn of_device(args: &EstimateArgs) -> Outcome<Estimate> {
     let device = &args.target;
-    let index = police::interface(device)
+    police::interface(device)
         .with_context(|| format!("{device}: neither a capture nor a network device"))
         .map_err(Failure::Input)?;
     let refuse = |text: &str| Failure::input(format!("{device} is a network device: {text}"));
@@ -84,11 +84,12 @@ fn of_device(args: &EstimateArgs) -> Outcome<Estimate> {
     let began = clock::now();
     output::message(&format!("counting at {device} for {} s; Ctrl-C ends it earlier\n", args.seconds));
     let until = began + Duration::from_secs(args.seconds.into());
-    wait_while(&stop, || clock::now() < until && attached.is_attached());
+    wait_while(&stop, || clock::now() < until && attached.state() == State::Attached);
     let seconds = clock::now().as_secs_f64() - began.as_secs_f64();
-    let found = police::find(index)?;
-    let ours = found.iter().find(|found| found.direction == config.direction);
-    let report = ours.context("the policer was detached")?.report()?;
+    if attached.state() == State::DeviceGone {
+        return Err(Failure::Failed(anyhow!("{device}: the network device is gone")));
+    }
+    let report = attached.report()?;
     Ok(Estimate {
         seconds,
         policed_packets: report.packets,

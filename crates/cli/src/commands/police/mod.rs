@@ -11,7 +11,7 @@ use crate::output;
 use anyhow::Context;
 use attach_args::AttachArgs;
 use host::{require, wait_while};
-use paceline_live::police::{self, Police, PoliceConfig};
+use paceline_live::police::{self, Police, State};
 use paceline_live::stop::StopSignals;
 use serde_json::json;
 use std::path::PathBuf;
@@ -20,6 +20,9 @@ use text::{as_json, as_text};
 
 /// Connections that `show` lists without `--all`. Chosen: a screen.
 const SHOWN_FLOWS: usize = 20;
+
+/// What a policer without a device says.
+const GONE: &str = "the network device is gone, and its policer with it";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -88,13 +91,36 @@ fn attach(args: &AttachArgs) -> Outcome {
     let stop = StopSignals::register()?;
     let police = Police::attach(&args.device, &config)?;
     if args.pin {
-        police.pin(&args.device)?;
+        police.pin()?;
         output::message(&format!("attached to {} and pinned; it stays until detach\n", args.device));
         return Ok(ExitCode::SUCCESS);
     }
     output::message(&format!("attached to {}; Ctrl-C ends it\n", args.device));
-    wait_while(&stop, || police.is_attached());
-    Ok(ExitCode::SUCCESS)
+    watch(&stop, vec![(&args.device, police)])
+}
+
+/// Waits for a signal to stop, or until all policers are detached. Fails if a device has gone; the others stay
+/// policed until then.
+fn watch(stop: &StopSignals, mut attached: Vec<(&str, Police)>) -> Outcome {
+    let mut gone = Vec::new();
+    wait_while(stop, || {
+        let before = gone.len();
+        attached.retain(|(device, police)| {
+            let state = police.state();
+            if state == State::DeviceGone {
+                gone.push(*device);
+            }
+            state == State::Attached
+        });
+        if !attached.is_empty() {
+            gone[before..].iter().for_each(|device| output::message(&format!("{device}: {GONE}\n")));
+        }
+        !attached.is_empty()
+    });
+    if gone.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(Failure::Failed(anyhow::anyhow!("{}: {GONE}", gone.join(", "))))
 }
 
 /// Attaches the policers of a file, all or none.
@@ -109,17 +135,18 @@ fn apply(args: &ApplyArgs) -> Outcome {
         police::interface(&policer.device).map_err(Failure::Input)?;
     }
     let stop = StopSignals::register()?;
-    let attach = |(policer, config): (&AttachArgs, &PoliceConfig)| Police::attach(&policer.device, config);
-    let attached: Vec<Police> = policers.iter().zip(&configs).map(attach).collect::<anyhow::Result<_>>()?;
-    let devices: Vec<&str> = policers.iter().map(|policer| policer.device.as_str()).collect();
+    let mut attached = Vec::new();
+    for (policer, config) in policers.iter().zip(&configs) {
+        attached.push((policer.device.as_str(), Police::attach(&policer.device, config)?));
+    }
+    let devices: Vec<&str> = attached.iter().map(|(device, _)| *device).collect();
     output::message(&format!("attached to {}; Ctrl-C ends it\n", devices.join(", ")));
-    wait_while(&stop, || attached.iter().any(Police::is_attached));
-    Ok(ExitCode::SUCCESS)
+    watch(&stop, attached)
 }
 
 fn detach(args: &DeviceArgs) -> Outcome {
     for found in find(&args.device)? {
-        found.detach(&args.device)?;
+        found.detach()?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -127,7 +154,8 @@ fn detach(args: &DeviceArgs) -> Outcome {
 /// The policers at a device; fails without one.
 fn find(device: &str) -> Outcome<Vec<police::Found>> {
     require()?;
-    let found = police::find(police::interface(device).map_err(Failure::Input)?)?;
+    let found = police::find(police::interface(device).map_err(Failure::Input)?);
+    let found = found.with_context(|| device.to_owned())?;
     if found.is_empty() {
         return Err(Failure::Failed(anyhow::anyhow!("{device}: no policer is attached")));
     }

@@ -1,6 +1,8 @@
 //! `paceline police` at a router between two namespaces: real TCP, real tools, mistakes, crashes. Needs root.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod lifetime;
 
 use common::namespace::{Program, is_running, signal, wait_for};
 use common::testbed::Testbed;
@@ -8,7 +10,7 @@ use common::{Output, PACELINE, parse_json};
 use serde_json::Value;
 
 /// A router between client and server without offloads, so that the ACKs are those of TCP.
-fn router() -> Option<Testbed> {
+pub(crate) fn router() -> Option<Testbed> {
     let testbed = Testbed::new(&["curl", "ethtool", "python3"])?;
     testbed.route();
     for (namespace, device) in [
@@ -22,19 +24,19 @@ fn router() -> Option<Testbed> {
     Some(testbed)
 }
 
-fn police(testbed: &Testbed, args: &str) -> Output {
+pub(crate) fn police(testbed: &Testbed, args: &str) -> Output {
     testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} police {args}"))
 }
 
 /// Starts `attach` and waits until it is there.
-fn attach(testbed: &Testbed, args: &str) -> Program {
+pub(crate) fn attach(testbed: &Testbed, args: &str) -> Program {
     let line = format!("{PACELINE} police attach mob --direction ingress {args}");
     let mut program = testbed.start(&testbed.middlebox, "police", &line);
     wait_for("the policer", || program.output_so_far().stderr.contains("attached").then_some(()));
     program
 }
 
-fn show(testbed: &Testbed) -> Value {
+pub(crate) fn show(testbed: &Testbed) -> Value {
     let output = police(testbed, "show mob --json");
     assert_eq!(output.code, 0, "{output:?}");
     parse_json(&output.stdout)["policers"][0].clone()
@@ -130,7 +132,7 @@ fn a_file_attaches_its_policers_and_its_unit_is_valid() {
     if !common::has_program("systemd-analyze") {
         return;
     }
-    let unit = include_str!("../../../packaging/paceline-police.service");
+    let unit = include_str!("../../../../packaging/paceline-police.service");
     testbed.dir.write("paceline-police.service", unit.replace("/usr/bin/paceline", PACELINE));
     let verified = testbed.try_shell(&testbed.client, "systemd-analyze verify ./paceline-police.service");
     assert_eq!(verified.code, 0, "{verified:?}");

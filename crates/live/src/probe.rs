@@ -23,6 +23,9 @@ const CAP_NET_ADMIN: u32 = 12;
 const CAP_NET_RAW: u32 = 13;
 /// Capability number of Linux (linux/capability.h): namespaces.
 const CAP_SYS_ADMIN: u32 = 21;
+/// A remark on `paceline police` without CAP_SYS_ADMIN.
+const POLICE_WITHOUT_ADMIN: &str = "attach, apply and estimate, at devices without other programs; show and \
+    detach need CAP_SYS_ADMIN too";
 /// Capability number of Linux (linux/capability.h): real-time priority.
 const CAP_SYS_NICE: u32 = 23;
 /// Capability number of Linux (linux/capability.h): kernel programs that read packets.
@@ -96,7 +99,10 @@ pub fn police() -> Option<String> {
         (CAP_PERFMON, "CAP_PERFMON to have them read packets"),
     ];
     if let Some((_, why)) = needed.iter().find(|(number, _)| !has_capability(*number)) {
-        return Some(format!("needs {why}: run as root, or give it CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON"));
+        return Some(format!(
+            "needs {why}: run as root, or give it CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON, and CAP_SYS_ADMIN for \
+             show and detach"
+        ));
     }
     crate::police::trial().err().map(|error| format!("{error:#}"))
 }
@@ -142,7 +148,7 @@ pub fn all() -> Vec<Check> {
     vec![
         check("emulate", emulation(), None),
         check("gateway", gateway(), None),
-        check("police", police(), None),
+        check("police", police(), (!has_capability(CAP_SYS_ADMIN)).then(|| POLICE_WITHOUT_ADMIN.to_owned())),
         check("pace", pace(), None),
         check("real-time priority", priority, None),
         check("IPv6", ipv6, None),

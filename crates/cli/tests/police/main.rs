@@ -194,6 +194,63 @@ fn a_simulated_capture_has_an_estimate() {
     let safe = estimate(&[]);
     assert!(safe.code == 0 && safe.stdout.contains("would drop"), "{safe:?}");
     let blind = parse_json(&estimate(&["--mode", "published", "--json"]).stdout);
+#[test]
+fn a_capture_of_two_interfaces_counts_one() {
+    if !common::namespace::have_programs(&["tshark"]) {
+        return;
+    }
+    let dir = common::TestDir::new();
+    // Each packet is in this capture twice: at the servers and at the cell.
+    dir.paceline_ok(&["run", "single-station", "--set", "run.duration=8 s", "--pcap", "--out", "r"]);
+    let count = |file: &str| {
+        parse_json(&dir.paceline_ok(&["police", "estimate", file, "--drop-share", "0.8", "--json"]))
+    };
+    let both = count("r/seed-1.pcapng");
+    let name = both["interface"].as_str().expect("one of two");
+    let filter =
+        format!("tshark -q -r r/seed-1.pcapng -Y 'frame.interface_name == \"{name}\"' -w one.pcapng");
+    let status = std::process::Command::new("sh").args(["-c", &filter]).current_dir(dir.path()).status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let one = count("one.pcapng");
+    for key in ["packets", "acks", "would_drop", "would_keep"] {
+        assert_eq!(both[key], one[key], "{key}");
+    }
+    assert!(both["acks"].as_u64().unwrap() > 1000, "{both}");
+    let text = dir.paceline_ok(&["police", "estimate", "r/seed-1.pcapng", "--drop-share", "0.8"]);
+    assert!(text.contains(&format!("counted: {name} alone, of several interfaces")), "{text}");
+}
+
+#[test]
+fn output_without_an_end_ends_with_its_reader() {
+    let Some(testbed) = router() else { return };
+    let _policer = attach(&testbed, "--drop-share 80%");
+    for format in ["", "--json"] {
+        let line = format!("{PACELINE} police show mob --watch {format} | head -1; echo ${{PIPESTATUS[0]}}");
+        let output = testbed.shell(&testbed.middlebox, &format!("timeout 20 bash -c '{line}'"));
+        assert_eq!((output.stdout.lines().last(), output.stderr.as_str()), (Some("0"), ""), "{output:?}");
+    }
+}
+
+#[test]
+fn all_networks_of_a_version_exempt_that_version_alone() {
+    let Some(testbed) = router() else { return };
+    testbed.dir.write("file", common::namespace::random_bytes(2_000_000));
+    let _server = testbed.serve_files();
+    for (network, exempt, other) in
+        [("::/0", "[fd20::1]", "10.20.0.1"), ("0.0.0.0/0", "10.20.0.1", "[fd20::1]")]
+    {
+        let policer = attach(&testbed, &format!("--drop-share 80% --exempt {network}"));
+        testbed.download("file", &format!("http://{exempt}:8000"));
+        let exempted = show(&testbed)["kept"]["exempt"].as_u64().unwrap();
+        assert!(exempted > 10, "{network}: {exempted}");
+        testbed.download("file", &format!("http://{other}:8000"));
+        let report = show(&testbed);
+        assert_eq!(report["kept"]["exempt"].as_u64(), Some(exempted), "{network}: {report}");
+        drop(policer);
+        wait_for("its end", || (police(&testbed, "show mob").code == 1).then_some(()));
+    }
+}
+
     let share = blind["share_of_acks"].as_f64().unwrap();
     assert!((share - 0.8).abs() < 0.01, "four of five, evenly spread: {blind}");
     for (more, part) in [

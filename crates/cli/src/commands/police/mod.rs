@@ -176,8 +176,7 @@ fn show(args: &ShowArgs) -> Outcome {
         } else {
             reports.iter().map(|report| as_text(report, shown)).collect()
         };
-        output::print(&text)?;
-        if !args.watch {
+        if !output::print_to_reader(&text)? || !args.watch {
             return Ok(ExitCode::SUCCESS);
         }
         for _ in 0..50 {

@@ -29,7 +29,7 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "RATE", group = "limit", value_parser = rate)]
     pub cir: Option<u64>,
     /// Burst above the rate, in bytes
-    #[arg(long, value_name = "BYTES", requires = "cir")]
+    #[arg(long, value_name = "BYTES", requires = "cir", conflicts_with_all = ["drop_share", "acks_per_rtt"])]
     pub cbs: Option<u64>,
     /// Share of the ACKs to drop, such as 0.8 or 80%
     #[arg(long, value_name = "SHARE", group = "limit", value_parser = share)]

@@ -46,7 +46,6 @@ enum phase { UNKNOWN, SYN_POLICED, SYN_DATA, SYN_ACK, OPEN, BARRED, CLOSED };
 
 /* Connections that are remembered. Chosen: 250 B each; the least recently used one makes room. */
 #define MAX_FLOWS 131072
-#define MAX_PREFIXES 1024
 #define TABLE_OF_ONE 1
 
 /* Actions of TCX, by linux/bpf.h of 6.6; the next program decides, or the packet is dropped. */
@@ -527,7 +526,7 @@ static __always_inline __u64 clock(struct __sk_buff *skb, const struct policy *p
 
 static __always_inline int is_exempt(const struct key *key)
 {
-	struct prefix prefix = { .len = 128 };
+	struct prefix prefix = { .len = 32 + 128, .version = key->version };
 	__builtin_memcpy(prefix.address, key->src, 16);
 	if (bpf_map_lookup_elem(&exempt, &prefix))
 		return 1;

@@ -26,7 +26,9 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 pub use paceline_pep::ack_policer::{
     Frame, FrameKey, FramePolicer, Limit, Link, Mode, PolicerConfig, Policy, Reason, parse,
 };
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::net::Ipv6Addr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/police.bpf.o"));
 /// Names of the programs. Programs are found by them and by the name of a map.
@@ -71,7 +73,20 @@ impl Loaded {
             .context("the kernel refuses the policer's programs (Linux 6.6 or newer is needed)")?;
         let loaded = Self(object);
         loaded.configure(config, is_ip_link, test_clock)?;
+        let (count, most) = (self.exempt.len(), layout::MAX_PREFIXES as usize);
+        if count > most {
+            return Err(format!("exempt: {count} networks; allowed: at most {most}"));
+        }
         Ok(loaded)
+    }
+    /// Whether packets of a connection pass because of their addresses, as the kernel program decides.
+    pub fn exempts(&self, key: &FrameKey) -> bool {
+        let contains = |network: &IpNet, end: [u8; 16]| match (network, key.version) {
+            (IpNet::V4(_), 4) => network.contains(&layout::address(end)),
+            (IpNet::V6(v6), 6) => v6.contains(&Ipv6Addr::from(end)),
+            _ => false,
+        };
+        self.exempt.iter().any(|network| contains(network, key.src) || contains(network, key.dst))
     }
     fn configure(&self, config: &PoliceConfig, is_ip_link: bool, test_clock: bool) -> anyhow::Result<()> {
         let exempt = self.map("exempt")?;
@@ -134,9 +149,10 @@ fn policy(config: &PoliceConfig, is_ip_link: bool, test_clock: bool) -> layout::
 }
 
 fn prefix(network: &IpNet) -> layout::Prefix {
-    let (address, len) = match network.trunc() {
-        IpNet::V4(v4) => (v4.addr().to_ipv6_mapped(), u32::from(v4.prefix_len()) + 96),
-        IpNet::V6(v6) => (v6.addr(), v6.prefix_len().into()),
+    let (version, address, len) = match network.trunc() {
+        IpNet::V4(v4) => (4, v4.addr().to_ipv6_mapped(), u32::from(v4.prefix_len()) + 96),
+        IpNet::V6(v6) => (6, v6.addr(), v6.prefix_len().into()),
     };
-    layout::Prefix { len, address: address.octets() }
+    layout::Prefix { len: 32 + len, version, address: address.octets() }
 }
+/// The key of a network; the 32 bits of the version come before the address.

@@ -283,8 +283,15 @@ static __always_inline int read_options(struct __sk_buff *skb, const struct byte
 		if (usual[0] == 1 && usual[1] == 1 && usual[2] == 8 && usual[3] == 10)
 			return 0;
 	}
+	if (len > MAX_OPTIONS)
+		return -1;
+	/* The mask changes nothing. It shows the bounds 1 and 64 to the verifier of Linux 6.1, and the empty
+	 * instruction keeps the compiler from leaving it out. */
+	__u32 last = len - 1;
+	asm volatile("" : "+r"(last));
+	len = (last & 63) + 1;
 	struct options options = { .len = len };
-	if (len > MAX_OPTIONS || bpf_skb_load_bytes(skb, start, options.bytes, len))
+	if (bpf_skb_load_bytes(skb, start, options.bytes, len))
 		return -1;
 	bpf_loop(MAX_OPTIONS, read_option, &options, 0);
 	segment->mss = options.mss;

@@ -56,7 +56,7 @@ pub fn attach(program: BorrowedFd<'_>, interface: u32, hook: Hook) -> io::Result
     descriptor(fd)
 }
 
-/// The programs at a hook.
+/// The programs at a hook; none on a kernel without TCX.
 pub fn attached(interface: u32, hook: Hook) -> io::Result<Vec<Attached>> {
     let (mut programs, mut links) = ([0u32; MAX_PROGRAMS], [0u32; MAX_PROGRAMS]);
     let mut options = libbpf_sys::bpf_prog_query_opts {
@@ -69,6 +69,9 @@ pub fn attached(interface: u32, hook: Hook) -> io::Result<Vec<Attached>> {
     // SAFETY: the arrays have the announced number of elements and outlive the call.
     #[allow(unsafe_code)]
     let result = unsafe { libbpf_sys::bpf_prog_query_opts(interface as i32, hook.kind(), &raw mut options) };
+    if result == -libc::EINVAL {
+        return Ok(Vec::new()); // a kernel without these hooks
+    }
     if result < 0 {
         return Err(io::Error::from_raw_os_error(-result));
     }

@@ -3,6 +3,7 @@
 //! They are found by the programs at the hooks. The kernel names a program's maps to root or CAP_SYS_ADMIN
 //! alone (bpf(2)): without it, a hook with programs cannot be judged, and that is an error.
 
+use super::clsact::Filters;
 use super::report::{self, Report};
 use super::{OBSERVE, POLICE, POLICY_MAP, pins};
 use crate::tcx::{self, Attached, Hook};
@@ -15,18 +16,35 @@ use std::io;
 pub struct Found {
     /// Where it drops ACKs.
     pub direction: Hook,
-    links: Vec<u32>,
-    maps: Vec<u32>,
+    place: Place,
+}
+
+enum Place {
+    /// Links and maps.
+    Tcx {
+        links: Vec<u32>,
+        maps: Vec<u32>,
+    },
+    Clsact(Filters),
 }
 
 /// The policers at an interface: none or one.
 pub fn find(interface: u32) -> anyhow::Result<Vec<Found>> {
+    let filters = Filters::find(interface).context("cannot list the filters of the interface")?;
+    let by_clsact = filters
+        .into_iter()
+        .map(|filters| Found { direction: filters.direction, place: Place::Clsact(filters) });
+    let mut found: Vec<Found> = by_clsact.collect();
+    found.extend(find_by_tcx(interface)?);
+    Ok(found)
+}
+
+fn find_by_tcx(interface: u32) -> anyhow::Result<Vec<Found>> {
     let at = |hook| tcx::attached(interface, hook).context("cannot list the programs of the interface");
     let hooks = [(Hook::Ingress, at(Hook::Ingress)?), (Hook::Egress, at(Hook::Egress)?)];
     let Some(first) = hooks.iter().flat_map(|(_, programs)| programs).next() else { return Ok(Vec::new()) };
     may_read(first.program)?;
-    let programs: Vec<ProgramInfo> =
-        ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_map_ids(true)).collect();
+    let programs = programs();
     let ours = |hook: Hook, name: &str| -> Vec<(&Attached, &ProgramInfo)> {
         let at_hook = hooks.iter().filter(|(at, _)| *at == hook).flat_map(|(_, programs)| programs);
         let known = |attached: &Attached| programs.iter().find(|program| program.id == attached.program);
@@ -42,10 +60,16 @@ pub fn find(interface: u32) -> anyhow::Result<Vec<Found>> {
                 |other: &ProgramInfo| other.map_ids.iter().any(|map| program.map_ids.contains(map));
             let readers = ours(direction.opposite(), OBSERVE).into_iter().filter(|(_, one)| shares_maps(one));
             let links = [attached.link].into_iter().chain(readers.map(|(reader, _)| reader.link)).collect();
-            found.push(Found { direction, links, maps: program.map_ids.clone() });
+            let place = Place::Tcx { links, maps: program.map_ids.clone() };
+            found.push(Found { direction, place });
         }
     }
     Ok(found)
+}
+
+/// The programs of the kernel, with the identifiers of their maps.
+fn programs() -> Vec<ProgramInfo> {
+    ProgInfoIter::with_query_opts(ProgInfoQueryOptions::default().include_map_ids(true)).collect()
 }
 
 /// Fails where this process may not know whether a program is a policer's.
@@ -67,23 +91,44 @@ fn has_policy(maps: &[u32]) -> bool {
 impl Found {
     /// Takes both programs from their hooks, and removes what was pinned.
     pub fn detach(&self) -> anyhow::Result<()> {
-        for link in &self.links {
-            tcx::detach(*link).context("cannot detach")?;
+        match &self.place {
+            Place::Tcx { links, .. } => {
+                for link in links {
+                    tcx::detach(*link).context("cannot detach")?;
+                }
+            }
+            Place::Clsact(filters) => filters.remove().context("cannot detach")?,
         }
         pins::remove_stale();
         Ok(())
     }
+    /// Whether its process has ended and left it, which was not asked for.
+    pub fn is_left_behind(&self) -> bool {
+        match &self.place {
+            Place::Tcx { .. } => false, // the kernel removes links with their process
+            Place::Clsact(filters) => filters.is_left_behind(),
+        }
+    }
     /// Its configuration and counters, with the connections it remembers, busiest first.
     pub fn report(&self) -> anyhow::Result<Report> {
-        report::read(self.direction, |name| self.map(name))
-    }
-    fn map(&self, name: &str) -> anyhow::Result<MapHandle> {
-        for id in &self.maps {
-            let map = MapHandle::from_map_id(*id).context("cannot open a map")?;
-            if map.name() == name {
-                return Ok(map);
+        let maps = match &self.place {
+            Place::Tcx { maps, .. } => maps.clone(),
+            Place::Clsact(filters) => {
+                may_read(filters.judge)?;
+                let judge = programs().into_iter().find(|program| program.id == filters.judge);
+                judge.context("the policer has ended")?.map_ids
             }
-        }
-        bail!("the policer has no map {name}")
+        };
+        report::read(self.direction, |name| map(&maps, name))
     }
+}
+
+fn map(maps: &[u32], name: &str) -> anyhow::Result<MapHandle> {
+    for id in maps {
+        let map = MapHandle::from_map_id(*id).context("cannot open a map")?;
+        if map.name() == name {
+            return Ok(map);
+        }
+    }
+    bail!("the policer has no map {name}")
 }

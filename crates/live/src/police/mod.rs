@@ -6,9 +6,11 @@
 
 mod attached;
 mod bench;
+mod clsact;
 mod device;
 mod found;
 mod layout;
+mod owner;
 mod pins;
 mod report;
 
@@ -37,6 +39,18 @@ const OBSERVE: &str = "observe";
 /// The map of the policy; its name marks the programs as those of a policer.
 const POLICY_MAP: &str = "paceline_police";
 
+/// How the programs are attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Via {
+    /// By TCX where the kernel has it, else by clsact.
+    #[default]
+    Auto,
+    /// By links at the TCX hooks (Linux 6.6): the kernel removes them with the process.
+    Tcx,
+    /// By filters of the clsact qdisc: they outlive a killed process.
+    Clsact,
+}
+
 /// The configuration of a policer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PoliceConfig {
@@ -52,12 +66,27 @@ pub struct PoliceConfig {
     pub exempt: Vec<IpNet>,
     /// Whether to decide and count only: every packet passes.
     pub dry_run: bool,
+    /// How the programs are attached.
+    pub via: Via,
 }
 
 impl PoliceConfig {
     /// Checks what the types allow and the programs do not.
     pub fn check(&self) -> Result<(), String> {
+        let (count, most) = (self.exempt.len(), layout::MAX_PREFIXES as usize);
+        if count > most {
+            return Err(format!("exempt: {count} networks; allowed: at most {most}"));
+        }
         PolicerConfig { policy: self.policy, per_flow: self.per_flow }.check()
+    }
+    /// Whether packets of a connection pass because of their addresses, as the kernel program decides.
+    pub fn exempts(&self, key: &FrameKey) -> bool {
+        let contains = |network: &IpNet, end: [u8; 16]| match (network, key.version) {
+            (IpNet::V4(_), 4) => network.contains(&layout::address(end)),
+            (IpNet::V6(v6), 6) => v6.contains(&Ipv6Addr::from(end)),
+            _ => false,
+        };
+        self.exempt.iter().any(|network| contains(network, key.src) || contains(network, key.dst))
     }
 }
 
@@ -70,23 +99,10 @@ impl Loaded {
             .name("paceline_police")
             .and_then(|builder| builder.open_memory(PROGRAMS))
             .and_then(libbpf_rs::OpenObject::load)
-            .context("the kernel refuses the policer's programs (Linux 6.6 or newer is needed)")?;
+            .context("the kernel refuses the policer's programs")?;
         let loaded = Self(object);
         loaded.configure(config, is_ip_link, test_clock)?;
-        let (count, most) = (self.exempt.len(), layout::MAX_PREFIXES as usize);
-        if count > most {
-            return Err(format!("exempt: {count} networks; allowed: at most {most}"));
-        }
         Ok(loaded)
-    }
-    /// Whether packets of a connection pass because of their addresses, as the kernel program decides.
-    pub fn exempts(&self, key: &FrameKey) -> bool {
-        let contains = |network: &IpNet, end: [u8; 16]| match (network, key.version) {
-            (IpNet::V4(_), 4) => network.contains(&layout::address(end)),
-            (IpNet::V6(v6), 6) => v6.contains(&Ipv6Addr::from(end)),
-            _ => false,
-        };
-        self.exempt.iter().any(|network| contains(network, key.src) || contains(network, key.dst))
     }
     fn configure(&self, config: &PoliceConfig, is_ip_link: bool, test_clock: bool) -> anyhow::Result<()> {
         let exempt = self.map("exempt")?;
@@ -103,24 +119,33 @@ impl Loaded {
         let map = map.ok_or_else(|| anyhow!("the program has no map {name}"))?;
         MapHandle::try_from(&map).with_context(|| format!("cannot open the map {name}"))
     }
-    fn attach(&self, name: &str, interface: u32, hook: Hook) -> anyhow::Result<OwnedFd> {
+    fn program(&self, name: &str) -> anyhow::Result<BorrowedFd<'_>> {
         let program = self.0.progs().find(|program| program.name() == name);
         let program = program.ok_or_else(|| anyhow!("there is no program {name}"))?;
-        tcx::attach(program.as_fd(), interface, hook)
-            .context("cannot attach to the interface (TCX needs Linux 6.6 or newer)")
+        // SAFETY: the descriptor is open as long as this value.
+        #[allow(unsafe_code)]
+        Ok(unsafe { BorrowedFd::borrow_raw(program.as_fd().as_raw_fd()) })
     }
 }
 
-/// Programs of the policer at a device: tries to load them, and to attach them to the loopback device for a
-/// moment.
-pub fn trial() -> anyhow::Result<()> {
+/// Tries to load the programs, and to attach one to the loopback device for a moment. Whether the kernel has
+/// TCX.
+pub fn trial() -> anyhow::Result<bool> {
     let print = libbpf_rs::set_print(None); // the verifier's log is pages long
     let policy = Policy { mode: Mode::Safe, limit: Limit::Share(0), max_segments: Policy::MAX_SEGMENTS };
     let (per_flow, direction, gtp, exempt, dry_run) = (true, Hook::Ingress, false, Vec::new(), false);
-    let config = PoliceConfig { policy, per_flow, direction, gtp, exempt, dry_run };
+    let config = PoliceConfig { policy, per_flow, direction, gtp, exempt, dry_run, via: Via::Auto };
     let loaded = Loaded::new(&config, false, false);
     libbpf_rs::set_print(print);
-    loaded?.attach(POLICE, interface("lo")?, Hook::Ingress).map(|_| ())
+    match tcx::attach(loaded?.program(POLICE)?, interface("lo")?, Hook::Ingress) {
+        Err(error) if is_without_tcx(&error) => Ok(false),
+        result => result.map(|_| true).context("cannot attach to an interface"),
+    }
+}
+
+/// Whether an attachment failed because the kernel has no TCX: it does not know the kind.
+fn is_without_tcx(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EINVAL)
 }
 
 fn policy(config: &PoliceConfig, is_ip_link: bool, test_clock: bool) -> layout::Policy {
@@ -148,6 +173,7 @@ fn policy(config: &PoliceConfig, is_ip_link: bool, test_clock: bool) -> layout::
     policy
 }
 
+/// The key of a network; the 32 bits of the version come before the address.
 fn prefix(network: &IpNet) -> layout::Prefix {
     let (version, address, len) = match network.trunc() {
         IpNet::V4(v4) => (4, v4.addr().to_ipv6_mapped(), u32::from(v4.prefix_len()) + 96),
@@ -155,4 +181,3 @@ fn prefix(network: &IpNet) -> layout::Prefix {
     };
     layout::Prefix { len: 32 + len, version, address: address.octets() }
 }
-/// The key of a network; the 32 bits of the version come before the address.

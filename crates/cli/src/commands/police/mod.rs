@@ -85,11 +85,11 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 fn attach(args: &AttachArgs) -> Outcome {
-    let config = args.config()?;
+    let config = args.config().map_err(Failure::input)?;
     require()?;
     police::interface(&args.device).map_err(Failure::Input)?;
     let stop = StopSignals::register()?;
-    let police = Police::attach(&args.device, &config)?;
+    let mut police = Police::attach(&args.device, &config)?;
     if args.pin {
         police.pin()?;
         output::message(&format!("attached to {} and pinned; it stays until detach\n", args.device));

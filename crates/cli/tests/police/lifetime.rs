@@ -119,3 +119,38 @@ fn the_capabilities_of_the_unit_suffice_to_apply_its_file() {
     program.signal("TERM");
     assert_eq!(program.finish().code, 0);
 }
+
+/// Sends a SYN with these VLAN tags (tag protocol and identifier) from the client to the policed device.
+const TAGGED_SYN: &str = r#"import socket, struct, sys
+tags = [int(text, 0) for text in sys.argv[1:]]
+port = 4000 + len(tags)
+tcp = struct.pack("!HHIIBBHHH", port, 80, 1, 0, 0x50, 2, 65535, 0, 0)
+ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 1, 0, 64, 6, 0, bytes([10, 9, 0, 2]), bytes([10, 20, 0, 1]))
+link = b"\xff" * 6 + b"\x02" * 6 + b"".join(struct.pack("!H", word) for word in tags) + b"\x08\x00"
+out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+out.bind(("cli0", 0))
+out.send(link + ip + tcp + bytes(6))
+"#;
+
+#[test]
+fn tags_that_the_kernel_has_taken_out_of_the_frame_are_in_the_key() {
+    let Some(testbed) = router() else { return };
+    testbed.dir.write("tagged.py", TAGGED_SYN);
+    let _policer = attach(&testbed, "--drop-share 80%");
+    // On arrival the kernel takes the outer tag out of every frame, and the inner one stays in it.
+    for tags in ["", "0x8100 0x2005", "0x88a8 7 0x8100 9"] {
+        testbed.shell(&testbed.client, &format!("python3 tagged.py {tags}"));
+    }
+    let seen = wait_for("three connections", || {
+        let report = show(&testbed);
+        let mut seen: Vec<(String, String)> = report["flows"]
+            .as_array()?
+            .iter()
+            .map(|flow| (flow["receiver"].as_str().unwrap().to_owned(), flow["vlan"].to_string()))
+            .collect();
+        seen.sort();
+        (seen.len() == 3).then_some(seen)
+    });
+    let expected = [("10.9.0.2:4000", "[0,0]"), ("10.9.0.2:4002", "[5,0]"), ("10.9.0.2:4004", "[7,9]")];
+    assert_eq!(seen, expected.map(|(receiver, vlan)| (receiver.to_owned(), vlan.to_owned())));
+}

@@ -1,6 +1,6 @@
 //! The programs on frames of a test.
 
-use super::{Loaded, OBSERVE, POLICE, PoliceConfig, layout};
+use super::{Link, Loaded, OBSERVE, POLICE, PoliceConfig, layout};
 use anyhow::anyhow;
 use libbpf_rs::{MapCore, ProgramInput};
 
@@ -9,8 +9,8 @@ pub struct Bench(Loaded);
 
 impl Bench {
     /// Loads the programs; times come with the frames.
-    pub fn new(config: &PoliceConfig) -> anyhow::Result<Self> {
-        Loaded::new(config, false, true).map(Self)
+    pub fn new(config: &PoliceConfig, link: Link) -> anyhow::Result<Self> {
+        Loaded::new(config, link == Link::Ip, true).map(Self)
     }
     /// The program's decision on a frame in the policed direction, as a number of
     /// [`paceline_pep::ack_policer::Reason`]; `None` for a frame without a segment.

@@ -1,6 +1,7 @@
 //! `paceline police`: the ACK policer in the kernel, at an interface in front of a router (docs/police.md).
 
 mod attach_args;
+mod captured;
 mod estimate;
 mod file;
 mod host;

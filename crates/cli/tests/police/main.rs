@@ -1,5 +1,6 @@
 //! `paceline police` at a router between two namespaces: real TCP, real tools, mistakes, crashes. Needs root.
 
+mod clsact;
 #[path = "../common/mod.rs"]
 mod common;
 mod lifetime;
@@ -124,11 +125,20 @@ fn a_file_attaches_its_policers_and_its_unit_is_valid() {
     assert_eq!(program.finish().code, 0);
     assert_eq!(police(&testbed, "show mob").code, 1, "nothing is left");
     testbed.dir.write("bad.toml", "[[policer]]\ndevice = \"mob\"\ndirection = \"ingress\"\n");
-    let refused = police(&testbed, "apply bad.toml");
-    assert!(
-        refused.code == 2 && refused.stderr.contains("policer.0.cir: allowed: exactly one"),
-        "{refused:?}"
+    let both = "[[policer]]\ndevice = \"mob\"\ndrop_share = \"80%\"\ndirection = ";
+    testbed.dir.write("both.toml", format!("{both}\"ingress\"\n{both}\"egress\"\n"));
+    testbed.dir.write(
+        "burst.toml",
+        format!("{both}\"ingress\"\n").replace("drop_share", "cbs = 5\ncir").replace("80%", "1mbit"),
     );
+    for (file, part) in [
+        ("bad.toml", "bad.toml: policer.0.cir: allowed: exactly one"),
+        ("both.toml --check", "both.toml: policer.1.device = mob: policer.0 has it"),
+        ("burst.toml --check", "burst.toml: policer.0.cbs: 5 bytes: a burst is 52 bytes"),
+    ] {
+        let refused = police(&testbed, &format!("apply {file}"));
+        assert!(refused.code == 2 && refused.stderr.contains(part), "{refused:?}");
+    }
     if !common::has_program("systemd-analyze") {
         return;
     }
@@ -184,16 +194,6 @@ fn an_estimate_drops_nothing_and_agrees_with_the_capture() {
     assert!((figure(&captured, "would_drop") - drops).abs() <= 0.05 * acks, "{live} {captured}");
 }
 
-#[test]
-fn a_simulated_capture_has_an_estimate() {
-    let dir = common::TestDir::new();
-    dir.paceline_ok(&["run", "single-station", "--set", "run.duration=8 s", "--pcap", "--out", "r"]);
-    let estimate = |more: &[&str]| {
-        dir.paceline(&[&["police", "estimate", "r/seed-1.pcapng", "--drop-share", "0.8"], more].concat())
-    };
-    let safe = estimate(&[]);
-    assert!(safe.code == 0 && safe.stdout.contains("would drop"), "{safe:?}");
-    let blind = parse_json(&estimate(&["--mode", "published", "--json"]).stdout);
 #[test]
 fn a_capture_of_two_interfaces_counts_one() {
     if !common::namespace::have_programs(&["tshark"]) {
@@ -251,6 +251,16 @@ fn all_networks_of_a_version_exempt_that_version_alone() {
     }
 }
 
+#[test]
+fn a_simulated_capture_has_an_estimate() {
+    let dir = common::TestDir::new();
+    dir.paceline_ok(&["run", "single-station", "--set", "run.duration=8 s", "--pcap", "--out", "r"]);
+    let estimate = |more: &[&str]| {
+        dir.paceline(&[&["police", "estimate", "r/seed-1.pcapng", "--drop-share", "0.8"], more].concat())
+    };
+    let safe = estimate(&[]);
+    assert!(safe.code == 0 && safe.stdout.contains("would drop"), "{safe:?}");
+    let blind = parse_json(&estimate(&["--mode", "published", "--json"]).stdout);
     let share = blind["share_of_acks"].as_f64().unwrap();
     assert!((share - 0.8).abs() < 0.01, "four of five, evenly spread: {blind}");
     for (more, part) in [
@@ -266,12 +276,16 @@ fn all_networks_of_a_version_exempt_that_version_alone() {
 fn mistakes_are_one_clear_line() {
     let Some(testbed) = router() else { return };
     let attach = "attach mob --direction ingress";
+    let many: String = (0..1025).map(|at| format!("--exempt 10.{}.{}.0/24 ", at / 256, at % 256)).collect();
     for (args, code, part) in [
         ("attach nodev --direction ingress --drop-share 80%", 2, "nodev: no such network device"),
         ("detach mob", 1, "mob: no policer is attached"),
         (&format!("{attach} --cir 1mbit --cbs 10"), 2, "cbs: 10 bytes: a burst is 52 bytes"),
         (&format!("{attach} --acks-per-rtt 8 --aggregate"), 2, "acks-per-rtt: needs mode safe"),
         (&format!("{attach} --drop-share 120%"), 2, "a share is 0 to 1"),
+        (&format!("{attach} --drop-share 80% --cbs 5000"), 2, "cannot be used with"),
+        (&format!("{attach} --acks-per-rtt 8 --cbs 5000"), 2, "cannot be used with"),
+        (&format!("{attach} --drop-share 80% {many}"), 2, "exempt: 1025 networks; allowed: at most 1024"),
         (&format!("{attach} --cir 5parsec"), 2, "unit \"parsec\""),
         (attach, 2, "required"),
     ] {

@@ -127,18 +127,17 @@ fn watch(stop: &StopSignals, mut attached: Vec<(&str, Police)>) -> Outcome {
 /// Attaches the policers of a file, all or none.
 fn apply(args: &ApplyArgs) -> Outcome {
     let policers = file::read(&args.file)?;
-    let configs = policers.iter().map(AttachArgs::config).collect::<Outcome<Vec<_>>>()?;
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }
     require()?;
-    for policer in &policers {
-        police::interface(&policer.device).map_err(Failure::Input)?;
+    for (device, _) in &policers {
+        police::interface(device).map_err(Failure::Input)?;
     }
     let stop = StopSignals::register()?;
     let mut attached = Vec::new();
-    for (policer, config) in policers.iter().zip(&configs) {
-        attached.push((policer.device.as_str(), Police::attach(&policer.device, config)?));
+    for (device, config) in &policers {
+        attached.push((device.as_str(), Police::attach(device, config)?));
     }
     let devices: Vec<&str> = attached.iter().map(|(device, _)| *device).collect();
     output::message(&format!("attached to {}; Ctrl-C ends it\n", devices.join(", ")));

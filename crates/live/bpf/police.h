@@ -66,8 +66,8 @@ struct policy {
 // Exempt prefixes of a policer. Chosen: the list of a site.
 #define MAX_PREFIXES 1024
 
-// Key of the exempt prefixes (BPF_MAP_TYPE_LPM_TRIE): length in bits of what follows, version of IP and
-// address; IPv4 as IPv4-mapped IPv6.
+// Key of the exempt prefixes (BPF_MAP_TYPE_LPM_TRIE): length in bits, then version and address, which it
+// covers; IPv4 as IPv4-mapped IPv6.
 struct prefix {
 	__u32 len;
 	__u32 version;

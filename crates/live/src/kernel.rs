@@ -63,7 +63,8 @@ pub struct Need {
 
 /// Of `paceline gateway`: programs at the TCX hooks of interfaces, new in Linux 6.6 (commit e420bed02507).
 pub const TCX: Need = Need { least: Version(6, 6), reason: "TCX", btf: false };
-/// Of `paceline police`: loops in kernel programs, new in Linux 5.17 (commit e6f2dd0f8067). Tried from 6.1 on.
+/// Of `paceline police`: loops in kernel programs, new in Linux 5.17 (commit e6f2dd0f8067). Tried from 6.1
+/// on.
 pub const LOOPS: Need = Need { least: Version(5, 17), reason: "bpf_loop", btf: false };
 /// Of `paceline pace` (docs/pace.md).
 pub const PACED_CONTROLS: Need =

@@ -4,8 +4,9 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Bytes of `struct nlmsghdr` (linux/netlink.h) and `struct tcmsg` (linux/rtnetlink.h).
+/// Bytes of `struct nlmsghdr`. By definition of Linux (linux/netlink.h).
 const HEADER: usize = 16;
+/// Bytes of `struct tcmsg`. By definition of Linux (linux/rtnetlink.h).
 const TC_MESSAGE: usize = 20;
 /// Bytes of a datagram of answers: the kernel fills at most 32 KiB (NLMSG_GOODSIZE, linux/netlink.h).
 const ANSWER: usize = 32 * 1024;

@@ -110,7 +110,7 @@ pub fn police() -> Option<String> {
     crate::police::trial().err().map(|error| format!("{error:#}"))
 }
 
-/// What works otherwise than usual.
+/// Remarks on `paceline police` on this host.
 fn police_remarks() -> Option<String> {
     let without_tcx = crate::police::trial().is_ok_and(|has_tcx| !has_tcx);
     let without_admin = !has_capability(CAP_SYS_ADMIN);

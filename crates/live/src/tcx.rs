@@ -96,7 +96,7 @@ pub fn id(link: &OwnedFd) -> io::Result<u32> {
     Ok(info(link)?.id)
 }
 
-/// What the kernel tells about a link at a TCX hook; an error for other links.
+/// Information of the kernel on a link at a TCX hook; an error for other links.
 fn info(link: &OwnedFd) -> io::Result<libbpf_sys::bpf_link_info> {
     let mut info = libbpf_sys::bpf_link_info::default();
     let mut len = size_of::<libbpf_sys::bpf_link_info>() as u32;

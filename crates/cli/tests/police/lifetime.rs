@@ -1,5 +1,7 @@
 //! The ends of policers and their devices: pins, removed and renamed devices, capabilities.
 
+#![allow(clippy::disallowed_methods)] // programs run in real time
+
 use crate::common::PACELINE;
 use crate::common::namespace::{have_programs, random_bytes, wait_for};
 use crate::{attach, police, router, show};

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// What an attachment that fails says.
+/// Message of an attachment that fails.
 const CANNOT_ATTACH: &str = "cannot attach to the interface";
 
 /// A policer that this process attached; it ends with the process, unless it is pinned.
@@ -27,12 +27,12 @@ enum Place {
     Clsact(OwnFilters),
 }
 
-/// What has become of a policer.
+/// State of a policer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// Both programs are at their hooks.
     Attached,
-    /// Somebody detached it.
+    /// A program was detached, by another process.
     Detached,
     /// The network device is gone.
     DeviceGone,
@@ -55,7 +55,7 @@ impl Police {
         let place = place(&loaded, interface, config).with_context(|| device.to_owned())?;
         Ok(Self { place, loaded, interface, direction: config.direction })
     }
-    /// What has become of it. Its own descriptors tell: no privilege is needed.
+    /// Its state, by its own descriptors: no privilege is needed.
     pub fn state(&self) -> State {
         let is_attached = match &self.place {
             Place::Tcx(links) => links.iter().all(|link| matches!(tcx::interface(link), Ok(Some(_)))),

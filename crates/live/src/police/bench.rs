@@ -2,12 +2,32 @@
 
 use super::{Link, Loaded, OBSERVE, POLICE, PoliceConfig, layout};
 use anyhow::anyhow;
+use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapCore, ProgramInput};
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 /// The programs on frames of a test instead of an interface's (`BPF_PROG_TEST_RUN`).
 pub struct Bench(Loaded);
 
+/// Has the kernel measure run times while the descriptor is open (BPF_ENABLE_STATS, Linux 5.8).
+pub fn run_times() -> io::Result<OwnedFd> {
+    // SAFETY: the call takes no pointers.
+    #[allow(unsafe_code)]
+    let fd = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
+    if fd < 0 {
+        return Err(io::Error::from_raw_os_error(-fd));
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    #[allow(unsafe_code)]
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
 impl Bench {
+    /// Loads the programs with the clock of the kernel, as at an interface; decisions are not told apart.
+    pub fn with_kernel_clock(config: &PoliceConfig) -> anyhow::Result<Self> {
+        Loaded::new(config, false, false).map(Self)
+    }
     /// Loads the programs; times come with the frames.
     pub fn new(config: &PoliceConfig, link: Link) -> anyhow::Result<Self> {
         Loaded::new(config, link == Link::Ip, true).map(Self)
@@ -21,6 +41,18 @@ impl Bench {
     /// Shows the program a frame in the data direction.
     pub fn observe(&self, frame: &[u8], now: u64, super_segment: u32) -> anyhow::Result<()> {
         self.run(OBSERVE, frame, now, super_segment).map(|_| ())
+    }
+    /// The verdict of a program on a frame.
+    pub fn run_frame(&self, name: &str, frame: &[u8]) -> anyhow::Result<u32> {
+        self.run(name, frame, 0, 0)
+    }
+    /// Time in ns and number of runs of a program (`police`, `observe`) since it was loaded; they count while
+    /// [`run_times`] is held.
+    pub fn run_time(&self, name: &str) -> anyhow::Result<(u64, u64)> {
+        let id = self.0.id(name)?;
+        let program = ProgInfoIter::default().find(|program| program.id == id);
+        let program = program.ok_or_else(|| anyhow!("the kernel does not list the program"))?;
+        Ok((program.run_time_ns, program.run_cnt))
     }
     /// Connections in the program's table.
     pub fn flows(&self) -> anyhow::Result<usize> {

@@ -1,8 +1,9 @@
-//! Programs as filters of the clsact qdisc, where the kernel has no TCX (before Linux 6.6). Their verdicts are
-//! those of TCX: TC_ACT_UNSPEC and TC_ACT_SHOT (linux/pkt_cls.h) have the numbers of TCX_NEXT and TCX_DROP.
+//! Programs as filters of the clsact qdisc, where the kernel has no TCX (before Linux 6.6). Their verdicts
+//! are those of TCX: TC_ACT_UNSPEC and TC_ACT_SHOT (linux/pkt_cls.h) have the numbers of TCX_NEXT and
+//! TCX_DROP.
 //!
-//! A filter outlives its process. Its handle says what it is: whose it was, so that the next policer tells a
-//! filter that was left behind from a pinned one, and whether the qdisc was made for it.
+//! A filter outlives its process. Bits of its handle tell a pinned filter from one that was left behind, and
+//! whether the qdisc was made for it.
 
 use super::owner::Owner;
 use crate::tcx::Hook;

@@ -15,7 +15,7 @@ mod pins;
 mod report;
 
 pub use attached::{Police, State};
-pub use bench::Bench;
+pub use bench::{Bench, run_times};
 pub use device::interface;
 pub use found::{Found, find};
 pub use report::{FlowReport, Report};
@@ -24,7 +24,7 @@ use crate::tcx::{self, Hook};
 use anyhow::{Context, anyhow};
 use ipnet::IpNet;
 use layout::ONLY;
-use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, Program};
 pub use paceline_pep::ack_policer::{
     Frame, FrameKey, FramePolicer, Limit, Link, Mode, PolicerConfig, Policy, Reason, parse,
 };
@@ -118,6 +118,11 @@ impl Loaded {
         let map = self.0.maps().find(|map| map.name() == name);
         let map = map.ok_or_else(|| anyhow!("the program has no map {name}"))?;
         MapHandle::try_from(&map).with_context(|| format!("cannot open the map {name}"))
+    }
+    fn id(&self, name: &str) -> anyhow::Result<u32> {
+        let program = self.0.progs().find(|program| program.name() == name);
+        let program = program.ok_or_else(|| anyhow!("there is no program {name}"))?;
+        Program::id_from_fd(program.as_fd()).context("cannot read the program")
     }
     fn program(&self, name: &str) -> anyhow::Result<BorrowedFd<'_>> {
         let program = self.0.progs().find(|program| program.name() == name);

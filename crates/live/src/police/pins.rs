@@ -1,7 +1,7 @@
 //! Links of policers in the BPF file system, which keep them when their process ends.
 //!
 //! A pin has the number of its link as its name: names of devices change, come back for other devices, and
-//! are the same in several network namespaces. A link without a device belongs to nothing; its pin is removed.
+//! are the same in several network namespaces. The pin of a link without a device is removed.
 
 use crate::tcx;
 use anyhow::Context;

@@ -1,7 +1,7 @@
 //! The estimate of a capture: its frames go through the policer's twin.
 //!
-//! A packet that a router forwards is in a capture of several interfaces once for each. A policer is at one of
-//! them: the one with the most TCP segments counts.
+//! A packet that a router forwards is in a capture of several interfaces once for each. A policer is at one
+//! of them: the one with the most TCP segments counts.
 
 use crate::capture_file::{self, Captured};
 use crate::failure::{Failure, Outcome};

@@ -22,7 +22,7 @@ use text::{as_json, as_text};
 /// Connections that `show` lists without `--all`. Chosen: a screen.
 const SHOWN_FLOWS: usize = 20;
 
-/// What a policer without a device says.
+/// Message about a policer without a device.
 const GONE: &str = "the network device is gone, and its policer with it";
 
 #[derive(clap::Args)]
@@ -100,8 +100,8 @@ fn attach(args: &AttachArgs) -> Outcome {
     watch(&stop, vec![(&args.device, police)])
 }
 
-/// Waits for a signal to stop, or until all policers are detached. Fails if a device has gone; the others stay
-/// policed until then.
+/// Waits for a signal to stop, or until all policers are detached. Fails if a device has gone; the others
+/// stay policed until then.
 fn watch(stop: &StopSignals, mut attached: Vec<(&str, Police)>) -> Outcome {
     let mut gone = Vec::new();
     wait_while(stop, || {

@@ -3,7 +3,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # The folder of builds: CARGO_TARGET_DIR, cargo's configuration, or target.
 TARGET = $(shell scripts/target_dir.sh)
 
-.PHONY: build demo test lint unit wheel python bench-python privileged police-twin police-grid police-router determinism fuzz bench bench-gateway tables traces docs book site web web-test bench-web install clean
+.PHONY: build demo test lint unit wheel python bench-python privileged police-twin police-cost police-grid police-router determinism fuzz bench bench-gateway tables traces docs book site web web-test bench-web install clean
 
 build: ## the program, release/paceline in the folder that scripts/target_dir.sh prints
 	@scripts/setup.sh build
@@ -54,6 +54,9 @@ privileged: ## tests that need root, failing where they cannot run
 police-twin: ## ten million frames through the ACK policer's kernel program and through its twin; root
 	PACELINE_REQUIRE_PRIVILEGED=1 PACELINE_POLICE_FRAMES=10000000 cargo test --locked --release -p paceline-live \
 		--test police_twin -- --nocapture
+
+police-cost: ## ns of the ACK policer's kernel programs for a packet, at 1 to 100,000 connections; idle, root
+	cargo test --locked --release -p paceline-live --test police_cost -- --ignored --nocapture
 
 police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, drops; an hour, idle, root
 	cargo build --release --locked

@@ -11,12 +11,19 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 
 /// Writes bytes to stdout. A closed pipe is not an error.
 pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    write_to_reader(bytes).map(|_| ())
+}
+
+/// Writes to stdout, for output without an end. Whether anybody still reads it.
+pub fn print_to_reader(text: &str) -> anyhow::Result<bool> {
+    write_to_reader(text.as_bytes())
+}
+
+fn write_to_reader(bytes: &[u8]) -> anyhow::Result<bool> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to standard output")
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true).context("cannot write to standard output"),
     }
 }
 

@@ -46,7 +46,6 @@ enum phase { UNKNOWN, SYN_POLICED, SYN_DATA, SYN_ACK, OPEN, BARRED, CLOSED };
 
 /* Connections that are remembered. Chosen: 250 B each; the least recently used one makes room. */
 #define MAX_FLOWS 131072
-#define MAX_PREFIXES 1024
 #define TABLE_OF_ONE 1
 
 /* Actions of TCX, by linux/bpf.h of 6.6; the next program decides, or the packet is dropped. */
@@ -58,7 +57,7 @@ struct {
 	__uint(max_entries, TABLE_OF_ONE);
 	__type(key, __u32);
 	__type(value, struct policy);
-} policies SEC(".maps");
+} paceline_police SEC(".maps"); /* the loader finds policers by this name */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -461,7 +460,53 @@ static __always_inline int judge(struct flow *flow, struct limiter *limiter, con
 	return reason;
 }
 
-/* ---- policer.rs ---- */
+/* ---- tunnels.rs ---- */
+
+static __always_inline int is_same(const struct tunnel *a, const struct tunnel *b)
+{
+	const __u32 *left = (const __u32 *)a->end, *right = (const __u32 *)b->end;
+	return a->teid == b->teid && left[0] == right[0] && left[1] == right[1] && left[2] == right[2] &&
+	       left[3] == right[3];
+}
+
+/* Whether a SYN-ACK in a direction acknowledges the SYN of the other one. */
+static __always_inline int is_awaited(const struct flow *flow, __u8 direction, __u32 ack)
+{
+	if (direction == SYN_DATA)
+		return flow->phase == SYN_POLICED && ack == flow->snd_nxt;
+	return flow->phase == SYN_DATA && ack == flow->data_end;
+}
+
+static __always_inline int admit(struct entry *entry, __u8 direction, const struct frame *frame)
+{
+	const struct segment *segment = &frame->segment;
+	struct tunnel *own = direction == SYN_DATA ? &entry->data : &entry->policed;
+	struct tunnel *other = direction == SYN_DATA ? &entry->policed : &entry->data;
+	if ((segment->flags & SYN) && !(segment->flags & ACK)) {
+		*own = frame->tunnel;
+		__builtin_memset(other, 0, sizeof(*other));
+		return 1;
+	}
+	if (!own->teid && !other->teid && !frame->tunnel.teid)
+		return 1;
+	if (!own->teid && other->teid && frame->tunnel.teid && (segment->flags & SYN) &&
+	    is_awaited(&entry->flow, direction, segment->ack)) {
+		*own = frame->tunnel;
+		return 1;
+	}
+	return is_same(own, &frame->tunnel) && !own->teid == !other->teid;
+}
+
+static __always_inline void follow(struct entry *entry, const struct frame *frame)
+{
+	if (is_same(&entry->policed, &frame->tunnel))
+		return;
+	entry->policed = frame->tunnel;
+	__builtin_memset(&entry->flow, 0, sizeof(entry->flow));
+	__builtin_memset(&entry->limiter, 0, sizeof(entry->limiter));
+}
+
+/* ---- frame_policer.rs ---- */
 
 static __always_inline struct entry *new_entry(const struct key *key)
 {
@@ -481,7 +526,7 @@ static __always_inline __u64 clock(struct __sk_buff *skb, const struct policy *p
 
 static __always_inline int is_exempt(const struct key *key)
 {
-	struct prefix prefix = { .len = 128 };
+	struct prefix prefix = { .len = 32 + 128, .version = key->version };
 	__builtin_memcpy(prefix.address, key->src, 16);
 	if (bpf_map_lookup_elem(&exempt, &prefix))
 		return 1;
@@ -498,6 +543,10 @@ static __always_inline int decide(const struct policy *policy, __u64 now, struct
 	int needs_entry = (frame->segment.flags & SYN) || (policy->mode == MODE_PUBLISHED && policy->per_flow);
 	if (!entry && needs_entry)
 		entry = new_entry(&frame->key);
+	if (entry && policy->mode == MODE_PUBLISHED)
+		follow(entry, frame);
+	else if (entry && !admit(entry, SYN_POLICED, frame))
+		entry = 0;
 	*found = entry;
 	struct limiter *all = bpf_map_lookup_elem(&aggregate, &zero);
 	if (!all)
@@ -516,7 +565,7 @@ SEC("tc")
 int police(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
-	struct policy *policy = bpf_map_lookup_elem(&policies, &zero);
+	struct policy *policy = bpf_map_lookup_elem(&paceline_police, &zero);
 	struct counters *count = bpf_map_lookup_elem(&counters, &zero);
 	if (!policy || !count)
 		return TCX_NEXT;
@@ -545,7 +594,7 @@ SEC("tc")
 int observe(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
-	struct policy *policy = bpf_map_lookup_elem(&policies, &zero);
+	struct policy *policy = bpf_map_lookup_elem(&paceline_police, &zero);
 	struct counters *count = bpf_map_lookup_elem(&counters, &zero);
 	if (!policy || !count)
 		return TCX_NEXT;
@@ -559,7 +608,7 @@ int observe(struct __sk_buff *skb)
 	struct entry *entry = bpf_map_lookup_elem(&flows, &frame.key);
 	if (!entry && (frame.segment.flags & SYN))
 		entry = new_entry(&frame.key);
-	if (entry)
+	if (entry && admit(entry, SYN_DATA, &frame))
 		on_data_direction(&entry->flow, clock(skb, policy), &frame.segment);
 	return TCX_NEXT;
 }

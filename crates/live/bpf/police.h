@@ -63,9 +63,14 @@ struct policy {
 	__u8 unused;
 };
 
-// Key of the exempt prefixes (BPF_MAP_TYPE_LPM_TRIE): length in bits and address; IPv4 as IPv4-mapped IPv6.
+// Exempt prefixes of a policer. Chosen: the list of a site.
+#define MAX_PREFIXES 1024
+
+// Key of the exempt prefixes (BPF_MAP_TYPE_LPM_TRIE): length in bits, then version and address, which it
+// covers; IPv4 as IPv4-mapped IPv6.
 struct prefix {
 	__u32 len;
+	__u32 version;
 	__u8 address[16];
 };
 
@@ -78,7 +83,13 @@ struct key {
 	__u16 vlan_outer;
 	__u16 vlan_inner;
 	__u32 session;
-	__u32 tunnel;
+	__u32 version;
+};
+
+// End of a GTP-U tunnel: outer destination and TEID; all zero outside GTP-U.
+struct tunnel {
+	__u8 end[16];
+	__u32 teid;
 };
 
 struct limiter {
@@ -125,6 +136,8 @@ struct flow {
 struct entry {
 	struct flow flow;
 	struct limiter limiter;
+	struct tunnel policed; // of the policed direction
+	struct tunnel data;    // of the data direction
 	__u32 reasons[24]; // pure ACKs by decision
 };
 

@@ -61,9 +61,11 @@ pub struct Need {
     pub btf: bool,
 }
 
-/// Of `paceline gateway` and `paceline police`: programs at the TCX hooks of interfaces, new in Linux 6.6
-/// (commit e420bed02507).
+/// Of `paceline gateway`: programs at the TCX hooks of interfaces, new in Linux 6.6 (commit e420bed02507).
 pub const TCX: Need = Need { least: Version(6, 6), reason: "TCX", btf: false };
+/// Of `paceline police`: loops in kernel programs, new in Linux 5.17 (commit e6f2dd0f8067). Tried from 6.1
+/// on.
+pub const LOOPS: Need = Need { least: Version(5, 17), reason: "bpf_loop", btf: false };
 /// Of `paceline pace` (docs/pace.md).
 pub const PACED_CONTROLS: Need =
     Need { least: Version(6, 9), reason: "congestion controls as kernel programs", btf: true };
@@ -91,13 +93,15 @@ mod tests {
     fn verdicts_on_the_kernels_of_debian_are_those_of_the_manual() {
         let kernel = |release: &str, btf| Kernel { version: Version::parse(release).unwrap(), btf };
         for (kernel, tcx, paced) in [
+            (kernel("5.10.0", true), Some("needs Linux 6.6"), Some("needs Linux 6.9")),
             (kernel("6.1.0-31-amd64", true), Some("needs Linux 6.6"), Some("needs Linux 6.9")),
             (kernel("6.12.43+deb13-amd64", true), None, None),
             (kernel("6.12.43+deb13-amd64", false), None, Some("no type information")),
             (kernel("6.6.0", true), None, Some("needs Linux 6.9")),
             (kernel("6.5.13", true), Some("needs Linux 6.6"), Some("needs Linux 6.9")),
         ] {
-            for (need, expected) in [(&TCX, tcx), (&PACED_CONTROLS, paced)] {
+            let loops = (kernel.version == Version(5, 10)).then_some("needs Linux 5.17");
+            for (need, expected) in [(&TCX, tcx), (&LOOPS, loops), (&PACED_CONTROLS, paced)] {
                 let problem = kernel.problem(need);
                 assert_eq!(problem.is_some(), expected.is_some(), "{kernel:?}: {problem:?}");
                 assert!(problem.unwrap_or_default().contains(expected.unwrap_or_default()));

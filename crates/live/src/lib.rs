@@ -9,6 +9,7 @@ pub mod emulate;
 pub mod gateway;
 pub mod kernel;
 pub mod lateness;
+mod netlink;
 pub mod netns;
 pub mod pace;
 pub mod pcapng;

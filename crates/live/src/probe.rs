@@ -1,6 +1,6 @@
 //! The abilities of this host: privileges, devices and programs (`paceline doctor`).
 
-use crate::kernel::{Kernel, Need, PACED_CONTROLS, TCX};
+use crate::kernel::{Kernel, LOOPS, Need, PACED_CONTROLS, TCX};
 use std::fs::{self, OpenOptions};
 use std::process::{Command, Stdio};
 
@@ -23,6 +23,12 @@ const CAP_NET_ADMIN: u32 = 12;
 const CAP_NET_RAW: u32 = 13;
 /// Capability number of Linux (linux/capability.h): namespaces.
 const CAP_SYS_ADMIN: u32 = 21;
+/// A remark on `paceline police` without CAP_SYS_ADMIN.
+const POLICE_WITHOUT_ADMIN: &str = "attach, apply and estimate, at devices without other programs; show and \
+    detach need CAP_SYS_ADMIN too";
+/// A remark on `paceline police` before Linux 6.6.
+const POLICE_WITHOUT_TCX: &str =
+    "by clsact, whose filters stay after kill -9 until the next attach or detach";
 /// Capability number of Linux (linux/capability.h): real-time priority.
 const CAP_SYS_NICE: u32 = 23;
 /// Capability number of Linux (linux/capability.h): kernel programs that read packets.
@@ -87,7 +93,7 @@ pub fn gateway() -> Option<String> {
 
 /// The reason why `paceline police` cannot work here, if there is one.
 pub fn police() -> Option<String> {
-    if let Some(problem) = too_old(&TCX, crate::police::trial) {
+    if let Some(problem) = too_old(&LOOPS, || crate::police::trial().map(|_| ())) {
         return Some(problem);
     }
     let needed = [
@@ -96,9 +102,21 @@ pub fn police() -> Option<String> {
         (CAP_PERFMON, "CAP_PERFMON to have them read packets"),
     ];
     if let Some((_, why)) = needed.iter().find(|(number, _)| !has_capability(*number)) {
-        return Some(format!("needs {why}: run as root, or give it CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON"));
+        return Some(format!(
+            "needs {why}: run as root, or give it CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON, and CAP_SYS_ADMIN for \
+             show and detach"
+        ));
     }
     crate::police::trial().err().map(|error| format!("{error:#}"))
+}
+
+/// Remarks on `paceline police` on this host.
+fn police_remarks() -> Option<String> {
+    let without_tcx = crate::police::trial().is_ok_and(|has_tcx| !has_tcx);
+    let without_admin = !has_capability(CAP_SYS_ADMIN);
+    let remarks = [(without_tcx, POLICE_WITHOUT_TCX), (without_admin, POLICE_WITHOUT_ADMIN)];
+    let remarks: Vec<&str> = remarks.into_iter().filter(|(is, _)| *is).map(|(_, remark)| remark).collect();
+    (!remarks.is_empty()).then(|| remarks.join("; "))
 }
 
 /// The reason why `paceline pace` cannot work here, if there is one.
@@ -126,7 +144,8 @@ pub fn congestion_controls() -> Vec<String> {
 pub fn all() -> Vec<Check> {
     let check = |name, problem, detail| {
         let need = match name {
-            "gateway" | "police" => Some(TCX),
+            "gateway" => Some(TCX),
+            "police" => Some(LOOPS),
             "pace" => Some(PACED_CONTROLS),
             _ => None,
         };
@@ -142,7 +161,7 @@ pub fn all() -> Vec<Check> {
     vec![
         check("emulate", emulation(), None),
         check("gateway", gateway(), None),
-        check("police", police(), None),
+        check("police", police(), police_remarks()),
         check("pace", pace(), None),
         check("real-time priority", priority, None),
         check("IPv6", ipv6, None),

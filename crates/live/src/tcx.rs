@@ -56,7 +56,7 @@ pub fn attach(program: BorrowedFd<'_>, interface: u32, hook: Hook) -> io::Result
     descriptor(fd)
 }
 
-/// The programs at a hook.
+/// The programs at a hook; none on a kernel without TCX.
 pub fn attached(interface: u32, hook: Hook) -> io::Result<Vec<Attached>> {
     let (mut programs, mut links) = ([0u32; MAX_PROGRAMS], [0u32; MAX_PROGRAMS]);
     let mut options = libbpf_sys::bpf_prog_query_opts {
@@ -69,6 +69,9 @@ pub fn attached(interface: u32, hook: Hook) -> io::Result<Vec<Attached>> {
     // SAFETY: the arrays have the announced number of elements and outlive the call.
     #[allow(unsafe_code)]
     let result = unsafe { libbpf_sys::bpf_prog_query_opts(interface as i32, hook.kind(), &raw mut options) };
+    if result == -libc::EINVAL {
+        return Ok(Vec::new()); // a kernel without these hooks
+    }
     if result < 0 {
         return Err(io::Error::from_raw_os_error(-result));
     }
@@ -77,6 +80,47 @@ pub fn attached(interface: u32, hook: Hook) -> io::Result<Vec<Attached>> {
     let count = unsafe { options.__bindgen_anon_1.prog_cnt } as usize;
     let both = programs.into_iter().zip(links).take(count);
     Ok(both.map(|(program, link)| Attached { program, link }).collect())
+}
+
+/// The interface at which a link's program is; none once it was detached or the interface is gone.
+pub fn interface(link: &OwnedFd) -> io::Result<Option<u32>> {
+    let info = info(link)?;
+    // SAFETY: a link of this type has this member of the union.
+    #[allow(unsafe_code)]
+    let interface = unsafe { info.__bindgen_anon_1.tcx.ifindex };
+    Ok((interface != 0).then_some(interface))
+}
+
+/// The identifier of a link.
+pub fn id(link: &OwnedFd) -> io::Result<u32> {
+    Ok(info(link)?.id)
+}
+
+/// Information of the kernel on a link at a TCX hook; an error for other links.
+fn info(link: &OwnedFd) -> io::Result<libbpf_sys::bpf_link_info> {
+    let mut info = libbpf_sys::bpf_link_info::default();
+    let mut len = size_of::<libbpf_sys::bpf_link_info>() as u32;
+    // SAFETY: the structure has the announced size and outlives the call.
+    #[allow(unsafe_code)]
+    let result =
+        unsafe { libbpf_sys::bpf_link_get_info_by_fd(link.as_raw_fd(), &raw mut info, &raw mut len) };
+    if result < 0 {
+        return Err(io::Error::from_raw_os_error(-result));
+    }
+    if info.type_ != libbpf_sys::BPF_LINK_TYPE_TCX {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    Ok(info)
+}
+
+/// Whether this process may open programs and links by their identifiers, tried with a program.
+pub fn may_open(program: u32) -> io::Result<()> {
+    // SAFETY: the call takes no pointers.
+    #[allow(unsafe_code)]
+    match descriptor(unsafe { libbpf_sys::bpf_prog_get_fd_by_id(program) }) {
+        Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(error),
+        _ => Ok(()), // without such a program: it ended meanwhile
+    }
 }
 
 /// Takes a program from its hook, also if another process holds the link.
@@ -97,6 +141,14 @@ pub fn pin(link: &OwnedFd, path: &Path) -> io::Result<()> {
     #[allow(unsafe_code)]
     let result = unsafe { libbpf_sys::bpf_obj_pin(link.as_raw_fd(), path.as_ptr()) };
     if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
+}
+
+/// Opens a pinned link.
+pub fn open_pin(path: &Path) -> io::Result<OwnedFd> {
+    let path = CString::new(path.as_os_str().as_encoded_bytes())?;
+    // SAFETY: the path is a string that outlives the call.
+    #[allow(unsafe_code)]
+    descriptor(unsafe { libbpf_sys::bpf_obj_get(path.as_ptr()) })
 }
 
 fn descriptor(fd: i32) -> io::Result<OwnedFd> {

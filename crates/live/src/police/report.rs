@@ -1,5 +1,6 @@
 //! Configuration and counters of a policer, read from its maps.
 
+use super::POLICY_MAP;
 use super::layout::{self, ONLY, address};
 use crate::tcx::Hook;
 use anyhow::Context;
@@ -70,8 +71,9 @@ pub(super) fn read(
     direction: Hook,
     map: impl Fn(&str) -> anyhow::Result<MapHandle>,
 ) -> anyhow::Result<Report> {
-    let bytes = map("policies")?.lookup(&ONLY, MapFlags::ANY)?.context("the policer has no policy")?;
-    let policy = layout::Policy::from_bytes(&bytes).context("the policy has another layout")?;
+    let bytes = map(POLICY_MAP)?.lookup(&ONLY, MapFlags::ANY)?.context("the policer has no policy")?;
+    let policy = layout::Policy::from_bytes(&bytes)
+        .context("the policer is of another version of paceline: its policy has another layout")?;
     let mut total = layout::Counters::default();
     for bytes in map("counters")?.lookup_percpu(&ONLY, MapFlags::ANY)?.into_iter().flatten() {
         let cpu = layout::Counters::from_bytes(&bytes).context("the counters have another layout")?;

@@ -160,6 +160,15 @@ impl Flow {
         }
     }
 
+    /// The number that a SYN-ACK in a direction acknowledges, if the SYN of the other one waits for it.
+    pub(super) fn awaited_ack(&self, direction: Phase) -> Option<u32> {
+        match (self.phase, direction) {
+            (Phase::SynPoliced, Phase::SynData) => Some(self.snd_nxt),
+            (Phase::SynData, Phase::SynPoliced) => Some(self.data_end),
+            _ => None,
+        }
+    }
+
     /// The connection is closing or reset.
     pub(super) fn close(&mut self) {
         if self.phase != Phase::Unknown {

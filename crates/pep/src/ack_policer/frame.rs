@@ -29,8 +29,18 @@ pub struct FrameKey {
     pub vlan: [u16; 2],
     /// PPPoE session plus 1; 0 outside PPPoE.
     pub session: u32,
-    /// Ends of a GTP-U tunnel, in any order, as one number; 0 outside GTP-U.
-    pub tunnel: u32,
+    /// Version of IP: an IPv6 header may have IPv4-mapped addresses too.
+    pub version: u8,
+}
+
+/// The end of a GTP-U tunnel that a packet goes to: its address and TEID name the tunnel in full (TS 29.281
+/// 3.1). The two directions of a subscriber have two. All zero outside GTP-U.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tunnel {
+    /// Destination of the outer IP header.
+    pub end: [u8; 16],
+    /// Tunnel endpoint identifier, not 0.
+    pub teid: u32,
 }
 
 impl FrameKey {
@@ -46,6 +56,8 @@ impl FrameKey {
 pub struct Frame {
     /// The connection in this direction.
     pub key: FrameKey,
+    /// The tunnel around it.
+    pub tunnel: Tunnel,
     /// The segment.
     pub segment: Segment,
 }
@@ -83,13 +95,13 @@ pub fn parse(link: Link, bytes: &[u8], gtp: bool, super_segment: u32) -> Option<
     };
     let outer = ip(bytes, at, version, &mut key)?;
     if outer.protocol == PROTOCOL_UDP && gtp && !outer.special {
-        let inner = gtp_u(bytes, &outer)?;
-        key.tunnel = tunnel(&key);
+        let (inner, teid) = gtp_u(bytes, &outer)?;
+        let tunnel = Tunnel { end: key.dst, teid };
         let version = be8(bytes, inner)? >> 4;
         let ip = ip(bytes, inner, version, &mut key)?;
-        return tcp(bytes, &ip, key, super_segment);
+        return tcp(bytes, &ip, key, tunnel, super_segment);
     }
-    tcp(bytes, &outer, key, super_segment)
+    tcp(bytes, &outer, key, Tunnel::default(), super_segment)
 }
 
 /// Ethernet, VLAN tags and PPPoE: the offset and the version of the IP header.
@@ -132,6 +144,7 @@ struct Ip {
 }
 
 fn ip(bytes: &[u8], at: usize, version: u8, key: &mut FrameKey) -> Option<Ip> {
+    key.version = version;
     match version {
         4 => ipv4(bytes, at, key),
         6 => ipv6(bytes, at, key),
@@ -182,8 +195,9 @@ fn mapped(v4: &[u8]) -> [u8; 16] {
     address
 }
 
-/// GTP-U with its extension headers (TS 29.281 5.1, 5.2): the offset of the inner IP header.
-fn gtp_u(bytes: &[u8], outer: &Ip) -> Option<usize> {
+/// GTP-U with its extension headers (TS 29.281 5.1, 5.2): the offset of the inner IP header, and the TEID.
+/// User data has no TEID of 0.
+fn gtp_u(bytes: &[u8], outer: &Ip) -> Option<(usize, u32)> {
     let udp = outer.transport;
     if be16(bytes, udp + 2)? != GTP_U_PORT {
         return None;
@@ -194,17 +208,18 @@ fn gtp_u(bytes: &[u8], outer: &Ip) -> Option<usize> {
     if flags >> 5 != 1 || flags & 0x10 == 0 || be8(bytes, at + 1)? != GTP_U_G_PDU {
         return None;
     }
+    let teid = be32(bytes, at + 4).filter(|teid| *teid != 0)?;
     if flags & 0x07 == 0 {
-        return Some(at + 8);
+        return Some((at + 8, teid));
     }
     let mut next = be8(bytes, at + 11)?;
     let mut inner = at + 12;
     if flags & 0x04 == 0 {
-        return Some(inner); // without the E flag the type field is not valid
+        return Some((inner, teid)); // without the E flag the type field is not valid
     }
     for _ in 0..MAX_GTP_EXTENSIONS {
         if next == 0 {
-            return Some(inner);
+            return Some((inner, teid));
         }
         let len = usize::from(be8(bytes, inner)?) * 4;
         if len == 0 || len > MAX_GTP_EXTENSION_LEN {
@@ -213,20 +228,10 @@ fn gtp_u(bytes: &[u8], outer: &Ip) -> Option<usize> {
         next = be8(bytes, inner + len - 1)?;
         inner += len;
     }
-    if next == 0 { Some(inner) } else { None }
+    if next == 0 { Some((inner, teid)) } else { None }
 }
 
-/// The two ends of a tunnel as one number that is the same in both directions.
-fn tunnel(key: &FrameKey) -> u32 {
-    let fold = |address: &[u8; 16]| {
-        let word =
-            |at: usize| u32::from_be_bytes([address[at], address[at + 1], address[at + 2], address[at + 3]]);
-        (word(0) ^ word(4) ^ word(8) ^ word(12)).wrapping_mul(0x9e37_79b1)
-    };
-    (fold(&key.src) ^ fold(&key.dst)) | 1
-}
-
-fn tcp(bytes: &[u8], ip: &Ip, mut key: FrameKey, super_segment: u32) -> Option<Frame> {
+fn tcp(bytes: &[u8], ip: &Ip, mut key: FrameKey, tunnel: Tunnel, super_segment: u32) -> Option<Frame> {
     if ip.protocol != PROTOCOL_TCP {
         return None;
     }
@@ -256,7 +261,7 @@ fn tcp(bytes: &[u8], ip: &Ip, mut key: FrameKey, super_segment: u32) -> Option<F
         segment.marks |= marks::IP_ECN;
     }
     options(bytes, at + 20, header_len as usize - 20, &mut segment)?;
-    Some(Frame { key, segment })
+    Some(Frame { key, tunnel, segment })
 }
 
 /// The options of a TCP header (RFC 9293 3.2, RFC 7323, RFC 2018).

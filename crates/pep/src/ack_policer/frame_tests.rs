@@ -77,8 +77,8 @@ fn tags_and_tunnels_lead_to_the_same_segment_with_a_key_of_their_own() {
 }
 
 /// A G-PDU with a PDU session container (TS 38.415) between two IPv4 ends.
-fn gtp_frame(ends: [u8; 2], inner: &[u8]) -> Vec<u8> {
-    let gtp = [0x34, 255, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0x85, 1, 0x10, 9, 0];
+fn gtp_frame(ends: [u8; 2], teid: u8, inner: &[u8]) -> Vec<u8> {
+    let gtp = [0x34, 255, 0, 0, 0, 0, 0, teid, 0, 0, 0, 0x85, 1, 0x10, 9, 0];
     let len = 20 + 8 + gtp.len() + inner.len();
     let mut bytes = vec![0x45, 0, (len >> 8) as u8, len as u8, 0, 0, 0, 0, 64, 17, 0, 0];
     bytes.extend([10, 0, 0, ends[0], 10, 0, 0, ends[1]]);
@@ -89,16 +89,18 @@ fn gtp_frame(ends: [u8; 2], inner: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn both_directions_of_a_gtp_tunnel_have_one_key() {
+fn a_tunnel_is_named_by_its_end_and_teid() {
     let mut rng = Stream::new(3, "frames");
     let inner = datagram(&mut rng);
     let plain = parse(Link::Ip, &inner, false, 0).expect("TCP");
-    let there = parse(Link::Ip, &gtp_frame([1, 2], &inner), true, 0).expect("TCP in GTP-U");
-    let back = parse(Link::Ip, &gtp_frame([2, 1], &inner), true, 0).expect("TCP in GTP-U");
-    assert_eq!(there.segment, plain.segment);
-    assert_eq!(there.key, back.key);
-    assert_ne!(there.key.tunnel, 0);
-    assert_eq!(parse(Link::Ip, &gtp_frame([1, 2], &inner), false, 0), None, "GTP-U only on request");
+    let there = parse(Link::Ip, &gtp_frame([1, 2], 9, &inner), true, 0).expect("TCP in GTP-U");
+    assert_eq!((there.segment, there.key), (plain.segment, plain.key));
+    let mut end = [0; 16];
+    end[10..].copy_from_slice(&[0xff, 0xff, 10, 0, 0, 2]);
+    assert_eq!(there.tunnel, Tunnel { end, teid: 9 });
+    assert_eq!(plain.tunnel, Tunnel::default());
+    assert_eq!(parse(Link::Ip, &gtp_frame([1, 2], 0, &inner), true, 0), None, "user data has a TEID");
+    assert_eq!(parse(Link::Ip, &gtp_frame([1, 2], 9, &inner), false, 0), None, "GTP-U only on request");
 }
 
 #[test]

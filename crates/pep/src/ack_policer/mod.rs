@@ -17,9 +17,10 @@ mod limiter;
 mod policer;
 mod reason;
 mod segment;
+mod tunnels;
 
 pub use flow::Flow;
-pub use frame::{Frame, FrameKey, Link, parse};
+pub use frame::{Frame, FrameKey, Link, Tunnel, parse};
 pub use frame_policer::FramePolicer;
 pub use judge::judge;
 pub use limiter::{Limit, Limiter};

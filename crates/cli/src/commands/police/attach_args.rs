@@ -1,8 +1,7 @@
 //! The description of a policer: options of `attach` and `estimate`, and keys of a file.
 
-use crate::failure::{Failure, Outcome};
 use ipnet::IpNet;
-use paceline_live::police::{Limit, Mode, PoliceConfig, Policy};
+use paceline_live::police::{Limit, Mode, PoliceConfig, Policy, Via};
 use paceline_live::tcx::Hook;
 use serde::Deserialize;
 
@@ -21,6 +20,16 @@ pub enum ModeName {
     Published,
 }
 
+/// How the programs are attached.
+#[derive(Clone, Copy, Default, clap::ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ViaName {
+    #[default]
+    Auto,
+    Tcx,
+    Clsact,
+}
+
 /// Which ACKs a policer drops.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("limit").required(true))]
@@ -29,7 +38,7 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "RATE", group = "limit", value_parser = rate)]
     pub cir: Option<u64>,
     /// Burst above the rate, in bytes
-    #[arg(long, value_name = "BYTES", requires = "cir")]
+    #[arg(long, value_name = "BYTES", requires = "cir", conflicts_with_all = ["drop_share", "acks_per_rtt"])]
     pub cbs: Option<u64>,
     /// Share of the ACKs to drop, such as 0.8 or 80%
     #[arg(long, value_name = "SHARE", group = "limit", value_parser = share)]
@@ -70,18 +79,26 @@ pub struct AttachArgs {
     /// Keep the programs in the kernel when the command ends, until `detach`
     #[arg(long)]
     pub pin: bool,
+    /// Kernel interface: TCX (Linux 6.6), clsact before it
+    #[arg(long, default_value = "auto")]
+    pub via: ViaName,
 }
 
 impl AttachArgs {
     /// The policer that the options describe.
-    pub fn config(&self) -> Outcome<PoliceConfig> {
-        self.policy.config(self.direction, false)
+    pub fn config(&self) -> Result<PoliceConfig, String> {
+        let via = match self.via {
+            ViaName::Auto => Via::Auto,
+            ViaName::Tcx => Via::Tcx,
+            ViaName::Clsact => Via::Clsact,
+        };
+        Ok(PoliceConfig { via, ..self.policy.config(self.direction, false)? })
     }
 }
 
 impl PolicyArgs {
     /// The policer in a direction; with `dry_run` it decides and counts only.
-    pub fn config(&self, direction: Direction, dry_run: bool) -> Outcome<PoliceConfig> {
+    pub fn config(&self, direction: Direction, dry_run: bool) -> Result<PoliceConfig, String> {
         let limit = match (self.cir, self.drop_share, self.acks_per_rtt) {
             (Some(rate), _, _) => Limit::rate(rate, self.cbs),
             (_, Some(share), _) => Limit::share(share),
@@ -102,8 +119,9 @@ impl PolicyArgs {
             gtp: self.gtp,
             exempt: self.exempt.clone(),
             dry_run,
+            via: Via::Auto,
         };
-        config.check().map_err(Failure::input)?;
+        config.check()?;
         Ok(config)
     }
 }
@@ -132,7 +150,7 @@ pub fn rate(text: &str) -> Result<u64, String> {
 }
 
 /// A share: `0.8` or `80%`.
-fn share(text: &str) -> Result<f64, String> {
+pub fn share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share: f64 = number.trim().parse().map_err(|_| format!("{text}: no share, such as 0.8 or 80%"))?;
     let share = share / scale;

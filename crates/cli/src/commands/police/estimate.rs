@@ -2,29 +2,22 @@
 //! interface the kernel program decides and counts, and drops nothing; a capture goes through its twin.
 
 use super::attach_args::{Direction, PolicyArgs};
+use super::captured::{self, Estimate};
 use super::host::{require, wait_while};
 use super::text::{kept, percent};
 use crate::failure::{Failure, Outcome};
-use crate::{capture_file, output};
-use anyhow::Context;
+use crate::output;
+use anyhow::{Context, anyhow};
 use ipnet::IpNet;
 use paceline_live::clock;
-use paceline_live::police::{
-    self, Frame, FrameKey, FramePolicer, Link, Police, PolicerConfig, Reason, parse,
-};
+use paceline_live::police::{self, Police, Reason, State};
 use paceline_live::stop::StopSignals;
 use paceline_net::Duration;
-use pcap_file::DataLink;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Bytes of TCP/IPv4 headers, above which a captured packet that is longer on the link than one frame was
-/// merged of segments. Chosen: the largest payload of an Ethernet frame of 1500 bytes.
-const ONE_FRAME: u32 = 1460;
 /// Share of ACKs of connections that began earlier above which the estimate says so, percent. Chosen.
 const MANY_EARLIER: f64 = 5.0;
 
@@ -52,15 +45,6 @@ pub struct EstimateArgs {
     json: bool,
 }
 
-/// Packets of a count, and the decisions that a policer would have made.
-struct Estimate {
-    seconds: f64,
-    policed_packets: u64,
-    data_packets: u64,
-    acks: u64,
-    decisions: Vec<(Reason, u64)>,
-}
-
 pub fn run(args: &EstimateArgs) -> Outcome {
     let estimate = if Path::new(&args.target).is_file() { of_capture(args)? } else { of_device(args)? };
     output::print(&if args.json { estimate.as_json(args) } else { estimate.as_text(args) })?;
@@ -69,7 +53,7 @@ pub fn run(args: &EstimateArgs) -> Outcome {
 
 fn of_device(args: &EstimateArgs) -> Outcome<Estimate> {
     let device = &args.target;
-    let index = police::interface(device)
+    police::interface(device)
         .with_context(|| format!("{device}: neither a capture nor a network device"))
         .map_err(Failure::Input)?;
     let refuse = |text: &str| Failure::input(format!("{device} is a network device: {text}"));
@@ -77,24 +61,26 @@ fn of_device(args: &EstimateArgs) -> Outcome<Estimate> {
     if args.receivers.is_some() {
         return Err(refuse("--receivers is for captures; --exempt leaves networks out"));
     }
-    let config = args.policy.config(direction, true)?;
+    let config = args.policy.config(direction, true).map_err(Failure::input)?;
     require()?;
     let stop = StopSignals::register()?;
     let attached = Police::attach(device, &config)?;
     let began = clock::now();
     output::message(&format!("counting at {device} for {} s; Ctrl-C ends it earlier\n", args.seconds));
     let until = began + Duration::from_secs(args.seconds.into());
-    wait_while(&stop, || clock::now() < until && attached.is_attached());
+    wait_while(&stop, || clock::now() < until && attached.state() == State::Attached);
     let seconds = clock::now().as_secs_f64() - began.as_secs_f64();
-    let found = police::find(index)?;
-    let ours = found.iter().find(|found| found.direction == config.direction);
-    let report = ours.context("the policer was detached")?.report()?;
+    if attached.state() == State::DeviceGone {
+        return Err(Failure::Failed(anyhow!("{device}: the network device is gone")));
+    }
+    let report = attached.report()?;
     Ok(Estimate {
         seconds,
         policed_packets: report.packets,
         data_packets: report.data_packets,
         acks: report.acks,
         decisions: report.decisions,
+        interface: None,
     })
 }
 
@@ -104,95 +90,8 @@ fn of_capture(args: &EstimateArgs) -> Outcome<Estimate> {
         let text = "--direction is for devices; --receivers names the side whose ACKs would be dropped";
         return Err(Failure::input(format!("{name} is a capture: {text}")));
     }
-    let config = args.policy.config(Direction::Ingress, true)?;
-    let bytes = std::fs::read(name).with_context(|| format!("cannot read {name}"))?;
-    if !capture_file::is_capture(&bytes) {
-        return Err(Failure::input(format!("{name}: neither pcap nor pcapng")));
-    }
-    let gtp = args.policy.gtp;
-    let mut frames = Vec::new();
-    let (mut others, mut span) = (0, None::<(u64, u64)>);
-    let read = capture_file::read(&bytes, |captured| {
-        let (first, last) = span.unwrap_or((captured.at_ns, captured.at_ns));
-        span = Some((first.min(captured.at_ns), last.max(captured.at_ns)));
-        let (link, skip) = match captured.link {
-            DataLink::ETHERNET => (Link::Ethernet, 0),
-            DataLink::LINUX_SLL => (Link::Ip, 16),
-            DataLink::LINUX_SLL2 => (Link::Ip, 20),
-            DataLink::NULL | DataLink::LOOP => (Link::Ip, 4),
-            _ => (Link::Ip, 0),
-        };
-        let merged = if captured.len > ONE_FRAME + 100 { ONE_FRAME } else { 0 };
-        match captured.data.get(skip..).and_then(|data| parse(link, data, gtp, merged)) {
-            Some(frame) => frames.push((captured.at_ns, frame)),
-            None => others += 1,
-        }
-    });
-    read.map_err(|error| Failure::input(format!("{name}: {error}")))?;
-    let Some((first, last)) = span.filter(|(first, last)| last > first) else {
-        return Err(Failure::input(format!("{name}: two packets or more are needed")));
-    };
-    let seconds = (last - first) as f64 / 1e9;
-    let policed = PolicerConfig { policy: config.policy, per_flow: config.per_flow };
-    Ok(judge(
-        &frames,
-        args,
-        policed,
-        first,
-        Estimate { seconds, policed_packets: 0, data_packets: others, acks: 0, decisions: Vec::new() },
-    ))
-}
-
-/// Gives the frames to the policer's twin.
-fn judge(
-    frames: &[(u64, Frame)],
-    args: &EstimateArgs,
-    config: PolicerConfig,
-    first: u64,
-    mut estimate: Estimate,
-) -> Estimate {
-    let from_receiver = receivers(frames, args.receivers);
-    let mut policer = FramePolicer::new(config);
-    let mut counts = [0; Reason::ALL.len()];
-    for (at, frame) in frames {
-        let now = at - first + 1; // 0 means unknown
-        if !from_receiver(&frame.key) {
-            estimate.data_packets += 1;
-            policer.observe(frame, now);
-            continue;
-        }
-        estimate.policed_packets += 1;
-        let ends = [frame.key.src, frame.key.dst].map(address);
-        let exempt = args.policy.exempt.iter().any(|network| ends.iter().any(|end| network.contains(end)));
-        let reason = if exempt { Reason::Exempt } else { policer.police(frame, now) };
-        if frame.segment.is_pure_ack() {
-            estimate.acks += 1;
-            counts[reason as usize] += 1;
-        }
-    }
-    estimate.decisions = Reason::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect();
-    estimate
-}
-
-/// Whether a frame with this key comes from the receiver of the connection's data.
-fn receivers(frames: &[(u64, Frame)], network: Option<IpNet>) -> impl Fn(&FrameKey) -> bool {
-    let mut payload: BTreeMap<FrameKey, u64> = BTreeMap::new();
-    for (_, frame) in frames {
-        *payload.entry(frame.key).or_default() += u64::from(frame.segment.payload);
-    }
-    move |key| match network {
-        Some(network) => network.contains(&address(key.src)),
-        None => {
-            let sent = |key: &FrameKey| payload.get(key).copied().unwrap_or(0);
-            let other = key.reversed();
-            sent(key) < sent(&other) || (sent(key) == sent(&other) && *key < other)
-        }
-    }
-}
-
-fn address(bytes: [u8; 16]) -> IpAddr {
-    let v6 = Ipv6Addr::from(bytes);
-    v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4)
+    let config = args.policy.config(Direction::Ingress, true).map_err(Failure::input)?;
+    captured::estimate(name, &config, args.receivers)
 }
 
 impl Estimate {
@@ -224,6 +123,12 @@ impl Estimate {
             percent(dropped, self.acks),
             percent(dropped, self.packets()),
         );
+        if let Some(interface) = &self.interface {
+            let _ = writeln!(
+                text,
+                "counted: {interface} alone, of several interfaces that with the most segments"
+            );
+        }
         match self.cpu_saved(args) {
             Some(saved) => {
                 let _ = writeln!(text, "CPU time of the router: {saved:.2}% of one CPU less");
@@ -252,6 +157,7 @@ impl Estimate {
         let dropped = self.count(Reason::Dropped);
         let value = json!({
             "target": args.target,
+            "interface": self.interface,
             "seconds": self.seconds,
             "packets": self.packets(),
             "policed_packets": self.policed_packets,

@@ -12,7 +12,7 @@ pub fn require() -> Outcome<()> {
 }
 
 /// Waits for a signal to stop, or until a condition, read every half second, no longer holds.
-pub fn wait_while(stop: &StopSignals, holds: impl Fn() -> bool) {
+pub fn wait_while(stop: &StopSignals, mut holds: impl FnMut() -> bool) {
     while !stop.stopped() && holds() {
         for _ in 0..25 {
             if !stop.stopped() {

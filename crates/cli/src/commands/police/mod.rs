@@ -1,6 +1,7 @@
 //! `paceline police`: the ACK policer in the kernel, at an interface in front of a router (docs/police.md).
 
 mod attach_args;
+mod captured;
 mod estimate;
 mod file;
 mod host;
@@ -11,7 +12,7 @@ use crate::output;
 use anyhow::Context;
 use attach_args::AttachArgs;
 use host::{require, wait_while};
-use paceline_live::police::{self, Police, PoliceConfig};
+use paceline_live::police::{self, Police, State};
 use paceline_live::stop::StopSignals;
 use serde_json::json;
 use std::path::PathBuf;
@@ -20,6 +21,9 @@ use text::{as_json, as_text};
 
 /// Connections that `show` lists without `--all`. Chosen: a screen.
 const SHOWN_FLOWS: usize = 20;
+
+/// Message about a policer without a device.
+const GONE: &str = "the network device is gone, and its policer with it";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -82,44 +86,67 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 fn attach(args: &AttachArgs) -> Outcome {
-    let config = args.config()?;
+    let config = args.config().map_err(Failure::input)?;
     require()?;
     police::interface(&args.device).map_err(Failure::Input)?;
     let stop = StopSignals::register()?;
-    let police = Police::attach(&args.device, &config)?;
+    let mut police = Police::attach(&args.device, &config)?;
     if args.pin {
-        police.pin(&args.device)?;
+        police.pin()?;
         output::message(&format!("attached to {} and pinned; it stays until detach\n", args.device));
         return Ok(ExitCode::SUCCESS);
     }
     output::message(&format!("attached to {}; Ctrl-C ends it\n", args.device));
-    wait_while(&stop, || police.is_attached());
-    Ok(ExitCode::SUCCESS)
+    watch(&stop, vec![(&args.device, police)])
+}
+
+/// Waits for a signal to stop, or until all policers are detached. Fails if a device has gone; the others
+/// stay policed until then.
+fn watch(stop: &StopSignals, mut attached: Vec<(&str, Police)>) -> Outcome {
+    let mut gone = Vec::new();
+    wait_while(stop, || {
+        let before = gone.len();
+        attached.retain(|(device, police)| {
+            let state = police.state();
+            if state == State::DeviceGone {
+                gone.push(*device);
+            }
+            state == State::Attached
+        });
+        if !attached.is_empty() {
+            gone[before..].iter().for_each(|device| output::message(&format!("{device}: {GONE}\n")));
+        }
+        !attached.is_empty()
+    });
+    if gone.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(Failure::Failed(anyhow::anyhow!("{}: {GONE}", gone.join(", "))))
 }
 
 /// Attaches the policers of a file, all or none.
 fn apply(args: &ApplyArgs) -> Outcome {
     let policers = file::read(&args.file)?;
-    let configs = policers.iter().map(AttachArgs::config).collect::<Outcome<Vec<_>>>()?;
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }
     require()?;
-    for policer in &policers {
-        police::interface(&policer.device).map_err(Failure::Input)?;
+    for (device, _) in &policers {
+        police::interface(device).map_err(Failure::Input)?;
     }
     let stop = StopSignals::register()?;
-    let attach = |(policer, config): (&AttachArgs, &PoliceConfig)| Police::attach(&policer.device, config);
-    let attached: Vec<Police> = policers.iter().zip(&configs).map(attach).collect::<anyhow::Result<_>>()?;
-    let devices: Vec<&str> = policers.iter().map(|policer| policer.device.as_str()).collect();
+    let mut attached = Vec::new();
+    for (device, config) in &policers {
+        attached.push((device.as_str(), Police::attach(device, config)?));
+    }
+    let devices: Vec<&str> = attached.iter().map(|(device, _)| *device).collect();
     output::message(&format!("attached to {}; Ctrl-C ends it\n", devices.join(", ")));
-    wait_while(&stop, || attached.iter().any(Police::is_attached));
-    Ok(ExitCode::SUCCESS)
+    watch(&stop, attached)
 }
 
 fn detach(args: &DeviceArgs) -> Outcome {
     for found in find(&args.device)? {
-        found.detach(&args.device)?;
+        found.detach()?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -127,7 +154,8 @@ fn detach(args: &DeviceArgs) -> Outcome {
 /// The policers at a device; fails without one.
 fn find(device: &str) -> Outcome<Vec<police::Found>> {
     require()?;
-    let found = police::find(police::interface(device).map_err(Failure::Input)?)?;
+    let found = police::find(police::interface(device).map_err(Failure::Input)?);
+    let found = found.with_context(|| device.to_owned())?;
     if found.is_empty() {
         return Err(Failure::Failed(anyhow::anyhow!("{device}: no policer is attached")));
     }
@@ -148,8 +176,7 @@ fn show(args: &ShowArgs) -> Outcome {
         } else {
             reports.iter().map(|report| as_text(report, shown)).collect()
         };
-        output::print(&text)?;
-        if !args.watch {
+        if !output::print_to_reader(&text)? || !args.watch {
             return Ok(ExitCode::SUCCESS);
         }
         for _ in 0..50 {

@@ -1,6 +1,9 @@
 //! `paceline police` at a router between two namespaces: real TCP, real tools, mistakes, crashes. Needs root.
 
+mod clsact;
+#[path = "../common/mod.rs"]
 mod common;
+mod lifetime;
 
 use common::namespace::{Program, is_running, signal, wait_for};
 use common::testbed::Testbed;
@@ -8,7 +11,7 @@ use common::{Output, PACELINE, parse_json};
 use serde_json::Value;
 
 /// A router between client and server without offloads, so that the ACKs are those of TCP.
-fn router() -> Option<Testbed> {
+pub(crate) fn router() -> Option<Testbed> {
     let testbed = Testbed::new(&["curl", "ethtool", "python3"])?;
     testbed.route();
     for (namespace, device) in [
@@ -22,19 +25,19 @@ fn router() -> Option<Testbed> {
     Some(testbed)
 }
 
-fn police(testbed: &Testbed, args: &str) -> Output {
+pub(crate) fn police(testbed: &Testbed, args: &str) -> Output {
     testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} police {args}"))
 }
 
 /// Starts `attach` and waits until it is there.
-fn attach(testbed: &Testbed, args: &str) -> Program {
+pub(crate) fn attach(testbed: &Testbed, args: &str) -> Program {
     let line = format!("{PACELINE} police attach mob --direction ingress {args}");
     let mut program = testbed.start(&testbed.middlebox, "police", &line);
     wait_for("the policer", || program.output_so_far().stderr.contains("attached").then_some(()));
     program
 }
 
-fn show(testbed: &Testbed) -> Value {
+pub(crate) fn show(testbed: &Testbed) -> Value {
     let output = police(testbed, "show mob --json");
     assert_eq!(output.code, 0, "{output:?}");
     parse_json(&output.stdout)["policers"][0].clone()
@@ -122,15 +125,24 @@ fn a_file_attaches_its_policers_and_its_unit_is_valid() {
     assert_eq!(program.finish().code, 0);
     assert_eq!(police(&testbed, "show mob").code, 1, "nothing is left");
     testbed.dir.write("bad.toml", "[[policer]]\ndevice = \"mob\"\ndirection = \"ingress\"\n");
-    let refused = police(&testbed, "apply bad.toml");
-    assert!(
-        refused.code == 2 && refused.stderr.contains("policer.0.cir: allowed: exactly one"),
-        "{refused:?}"
+    let both = "[[policer]]\ndevice = \"mob\"\ndrop_share = \"80%\"\ndirection = ";
+    testbed.dir.write("both.toml", format!("{both}\"ingress\"\n{both}\"egress\"\n"));
+    testbed.dir.write(
+        "burst.toml",
+        format!("{both}\"ingress\"\n").replace("drop_share", "cbs = 5\ncir").replace("80%", "1mbit"),
     );
+    for (file, part) in [
+        ("bad.toml", "bad.toml: policer.0.cir: allowed: exactly one"),
+        ("both.toml --check", "both.toml: policer.1.device = mob: policer.0 has it"),
+        ("burst.toml --check", "burst.toml: policer.0.cbs: 5 bytes: a burst is 52 bytes"),
+    ] {
+        let refused = police(&testbed, &format!("apply {file}"));
+        assert!(refused.code == 2 && refused.stderr.contains(part), "{refused:?}");
+    }
     if !common::has_program("systemd-analyze") {
         return;
     }
-    let unit = include_str!("../../../packaging/paceline-police.service");
+    let unit = include_str!("../../../../packaging/paceline-police.service");
     testbed.dir.write("paceline-police.service", unit.replace("/usr/bin/paceline", PACELINE));
     let verified = testbed.try_shell(&testbed.client, "systemd-analyze verify ./paceline-police.service");
     assert_eq!(verified.code, 0, "{verified:?}");
@@ -183,6 +195,63 @@ fn an_estimate_drops_nothing_and_agrees_with_the_capture() {
 }
 
 #[test]
+fn a_capture_of_two_interfaces_counts_one() {
+    if !common::namespace::have_programs(&["tshark"]) {
+        return;
+    }
+    let dir = common::TestDir::new();
+    // Each packet is in this capture twice: at the servers and at the cell.
+    dir.paceline_ok(&["run", "single-station", "--set", "run.duration=8 s", "--pcap", "--out", "r"]);
+    let count = |file: &str| {
+        parse_json(&dir.paceline_ok(&["police", "estimate", file, "--drop-share", "0.8", "--json"]))
+    };
+    let both = count("r/seed-1.pcapng");
+    let name = both["interface"].as_str().expect("one of two");
+    let filter =
+        format!("tshark -q -r r/seed-1.pcapng -Y 'frame.interface_name == \"{name}\"' -w one.pcapng");
+    let status = std::process::Command::new("sh").args(["-c", &filter]).current_dir(dir.path()).status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let one = count("one.pcapng");
+    for key in ["packets", "acks", "would_drop", "would_keep"] {
+        assert_eq!(both[key], one[key], "{key}");
+    }
+    assert!(both["acks"].as_u64().unwrap() > 1000, "{both}");
+    let text = dir.paceline_ok(&["police", "estimate", "r/seed-1.pcapng", "--drop-share", "0.8"]);
+    assert!(text.contains(&format!("counted: {name} alone, of several interfaces")), "{text}");
+}
+
+#[test]
+fn output_without_an_end_ends_with_its_reader() {
+    let Some(testbed) = router() else { return };
+    let _policer = attach(&testbed, "--drop-share 80%");
+    for format in ["", "--json"] {
+        let line = format!("{PACELINE} police show mob --watch {format} | head -1; echo ${{PIPESTATUS[0]}}");
+        let output = testbed.shell(&testbed.middlebox, &format!("timeout 20 bash -c '{line}'"));
+        assert_eq!((output.stdout.lines().last(), output.stderr.as_str()), (Some("0"), ""), "{output:?}");
+    }
+}
+
+#[test]
+fn all_networks_of_a_version_exempt_that_version_alone() {
+    let Some(testbed) = router() else { return };
+    testbed.dir.write("file", common::namespace::random_bytes(2_000_000));
+    let _server = testbed.serve_files();
+    for (network, exempt, other) in
+        [("::/0", "[fd20::1]", "10.20.0.1"), ("0.0.0.0/0", "10.20.0.1", "[fd20::1]")]
+    {
+        let policer = attach(&testbed, &format!("--drop-share 80% --exempt {network}"));
+        testbed.download("file", &format!("http://{exempt}:8000"));
+        let exempted = show(&testbed)["kept"]["exempt"].as_u64().unwrap();
+        assert!(exempted > 10, "{network}: {exempted}");
+        testbed.download("file", &format!("http://{other}:8000"));
+        let report = show(&testbed);
+        assert_eq!(report["kept"]["exempt"].as_u64(), Some(exempted), "{network}: {report}");
+        drop(policer);
+        wait_for("its end", || (police(&testbed, "show mob").code == 1).then_some(()));
+    }
+}
+
+#[test]
 fn a_simulated_capture_has_an_estimate() {
     let dir = common::TestDir::new();
     dir.paceline_ok(&["run", "single-station", "--set", "run.duration=8 s", "--pcap", "--out", "r"]);
@@ -207,12 +276,16 @@ fn a_simulated_capture_has_an_estimate() {
 fn mistakes_are_one_clear_line() {
     let Some(testbed) = router() else { return };
     let attach = "attach mob --direction ingress";
+    let many: String = (0..1025).map(|at| format!("--exempt 10.{}.{}.0/24 ", at / 256, at % 256)).collect();
     for (args, code, part) in [
         ("attach nodev --direction ingress --drop-share 80%", 2, "nodev: no such network device"),
         ("detach mob", 1, "mob: no policer is attached"),
         (&format!("{attach} --cir 1mbit --cbs 10"), 2, "cbs: 10 bytes: a burst is 52 bytes"),
         (&format!("{attach} --acks-per-rtt 8 --aggregate"), 2, "acks-per-rtt: needs mode safe"),
         (&format!("{attach} --drop-share 120%"), 2, "a share is 0 to 1"),
+        (&format!("{attach} --drop-share 80% --cbs 5000"), 2, "cannot be used with"),
+        (&format!("{attach} --acks-per-rtt 8 --cbs 5000"), 2, "cannot be used with"),
+        (&format!("{attach} --drop-share 80% {many}"), 2, "exempt: 1025 networks; allowed: at most 1024"),
         (&format!("{attach} --cir 5parsec"), 2, "unit \"parsec\""),
         (attach, 2, "required"),
     ] {

@@ -123,15 +123,22 @@ pub fn may_open(program: u32) -> io::Result<()> {
     }
 }
 
-/// Takes a program from its hook, also if another process holds the link.
+/// Takes a program from its hook, also if another process holds the link. One that left meanwhile, with its
+/// process or its interface, is no error.
 pub fn detach(link: u32) -> io::Result<()> {
     // SAFETY: the call takes no pointers.
     #[allow(unsafe_code)]
-    let fd = descriptor(unsafe { libbpf_sys::bpf_link_get_fd_by_id(link) })?;
+    let fd = match descriptor(unsafe { libbpf_sys::bpf_link_get_fd_by_id(link) }) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => return Ok(()),
+        result => result?,
+    };
     // SAFETY: as above.
     #[allow(unsafe_code)]
-    let result = unsafe { libbpf_sys::bpf_link_detach(fd.as_raw_fd()) };
-    if result < 0 { Err(io::Error::from_raw_os_error(-result)) } else { Ok(()) }
+    match unsafe { libbpf_sys::bpf_link_detach(fd.as_raw_fd()) } {
+        0.. => Ok(()),
+        error if error == -libc::ENOLINK => Ok(()),
+        error => Err(io::Error::from_raw_os_error(-error)),
+    }
 }
 
 /// Keeps a link when its process ends, as a file of a BPF file system.

@@ -123,8 +123,8 @@ pub fn may_open(program: u32) -> io::Result<()> {
     }
 }
 
-/// Takes a program from its hook, also if another process holds the link. One that left meanwhile, with its
-/// process or its interface, is no error.
+/// Takes a program from its hook, also if another process holds the link. It is no error if the program left
+/// meanwhile, with its process or its interface.
 pub fn detach(link: u32) -> io::Result<()> {
     // SAFETY: the call takes no pointers.
     #[allow(unsafe_code)]

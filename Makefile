@@ -56,7 +56,7 @@ police-twin: ## ten million frames through the ACK policer's kernel program and 
 		--test police_twin -- --nocapture
 
 police-cost: ## ns of the ACK policer's kernel programs for a packet, at 1 to 100,000 connections; idle, root
-	cargo test --locked --release -p paceline-live --test police_cost -- --ignored --nocapture
+	cargo run --release --locked -p paceline-live --example police_cost
 
 police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, drops; an hour, idle, root
 	cargo build --release --locked

@@ -41,12 +41,10 @@ fn mean(bench: &Bench, program: &str, mut runs: impl FnMut(&Bench)) -> f64 {
     (after.0 - before.0) as f64 / (after.1 - before.1) as f64
 }
 
-#[test]
-#[ignore = "a measurement: make police-cost"]
-fn time_for_a_packet() {
+fn main() {
     if let Some(problem) = paceline_live::probe::police() {
-        eprintln!("skipped: {problem}");
-        return;
+        eprintln!("police_cost: {problem}");
+        std::process::exit(1);
     }
     let _measured = run_times().expect("the kernel measures run times");
     println!("connections: ns for a pure ACK, a data segment, a datagram of UDP; dropped ACKs");

@@ -62,9 +62,10 @@ police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, d
 	cargo build --release --locked
 	scripts/police/grid.py
 
-police-router: ## ACK rate control before a router, as published, measured, 10 minutes, root
+police-router: ## ACK rate control before a router, as published, measured, to police-router/; 10 minutes, idle, root
 	cargo build --release --locked
-	scripts/police/router.py
+	$(TARGET)/release/paceline reproduce router --measure only --out police-router
+	$(TARGET)/release/paceline report police-router
 
 determinism: ## the same bytes from debug and release builds, one seed and many
 	cargo build --locked

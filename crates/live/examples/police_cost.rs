@@ -1,8 +1,8 @@
 //! Time of the ACK policer's programs for a packet, by the kernel's own run-time statistics (`make
 //! police-cost`). They include a part of the two readings of the clock that they take.
 
+use paceline_live::linux::tcx::Hook;
 use paceline_live::police::{Bench, Limit, Mode, PoliceConfig, Policy, Via, run_times};
-use paceline_live::tcx::Hook;
 
 const SYN: u16 = 0x002;
 const ACK: u16 = 0x010;

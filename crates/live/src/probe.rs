@@ -1,6 +1,6 @@
 //! The abilities of this host: privileges, devices and programs (`paceline doctor`).
 
-use crate::kernel::{Kernel, LOOPS, Need, PACED_CONTROLS, TCX};
+use crate::linux::kernel::{Kernel, LOOPS, Need, PACED_CONTROLS, TCX};
 use std::fs::{self, OpenOptions};
 use std::process::{Command, Stdio};
 
@@ -60,9 +60,13 @@ pub fn emulation() -> Option<String> {
 }
 
 fn missing_ip() -> Option<String> {
-    let found = Command::new("ip").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    let is_there = found.is_ok_and(|status| status.success());
-    (!is_there).then(|| "needs the command `ip` (Debian: apt-get install iproute2)".into())
+    (!has_program("ip", "-V")).then(|| "needs the command `ip` (Debian: apt-get install iproute2)".into())
+}
+
+/// Whether a program runs here; `version` is its option that prints its version.
+pub(crate) fn has_program(program: &str, version: &str) -> bool {
+    let found = Command::new(program).arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    found.is_ok_and(|status| status.success())
 }
 
 /// The reason why this kernel is too old, which matters most: the others can be removed.

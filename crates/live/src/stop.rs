@@ -34,7 +34,7 @@ impl StopSignals {
 }
 
 fn wait() {
-    crate::clock::pause(CHECK_INTERVAL);
+    crate::realtime::clock::pause(CHECK_INTERVAL);
 }
 
 /// The request of a signal.

@@ -1,9 +1,9 @@
 //! The contract: one recorded packet sequence, once through the engine as the simulator runs it, once through
 //! the live loop with a test clock and test devices, gives identical output.
 
-use paceline_live::clock::Clock;
-use paceline_live::device::Device;
 use paceline_live::realtime::Realtime;
+use paceline_live::realtime::clock::Clock;
+use paceline_live::realtime::device::Device;
 use paceline_net::{Duration, Instant, Node, Output, Packet, Port, Stream};
 use paceline_sim::address;
 use paceline_sim::model::{HOST_SIDE, real_station};

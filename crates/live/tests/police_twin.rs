@@ -8,8 +8,8 @@
 //! `PACELINE_POLICE_FRAMES` sets the number of frames (`make police-twin` runs ten million).
 
 use ipnet::IpNet;
+use paceline_live::linux::tcx::Hook;
 use paceline_live::police::{Bench, PoliceConfig, Via};
-use paceline_live::tcx::Hook;
 use paceline_net::Stream;
 use paceline_pep::ack_policer::{FramePolicer, Limit, Link, Mode, PolicerConfig, Policy, Reason, parse};
 

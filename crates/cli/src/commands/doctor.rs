@@ -2,7 +2,7 @@
 
 use crate::failure::Outcome;
 use crate::output;
-use paceline_live::kernel::Kernel;
+use paceline_live::linux::kernel::Kernel;
 use paceline_live::probe;
 use serde_json::{Value, json};
 use std::fmt::Write;

@@ -5,7 +5,7 @@
 //! with its first packet after the handshake, at every [`READ_INTERVAL`], and when it sends a FIN.
 
 use super::sock_diag::{Reading, SockDiag};
-use crate::clock;
+use crate::realtime::clock;
 use paceline_net::{Duration, FlowKey, Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 use paceline_sim::model::KernelState;
 use paceline_sim::results::KernelConnection;

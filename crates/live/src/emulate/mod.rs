@@ -12,16 +12,16 @@ mod sock_diag;
 
 pub use programs::names_station;
 
-use crate::clock::Monotonic;
-use crate::lateness::Lateness;
-use crate::netns::{self, LinkOptions, Namespace};
+use crate::linux::netns::{self, LinkOptions, Namespace};
+use crate::linux::priority::{prefer_this_thread, stay_awake};
+use crate::linux::tun::Tun;
 use crate::pcapng;
 use crate::realtime::Realtime;
-use crate::tun::Tun;
+use crate::realtime::clock::Monotonic;
+use crate::realtime::lateness::Lateness;
 use anyhow::Context;
 use connections::{Connections, End};
 use names::Names;
-use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use paceline_net::{Bytes, Instant, Node, Output, Packet, Port};
 use paceline_sim::model::{HOST_SIDE, real_station};
@@ -32,8 +32,6 @@ use range::Range;
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 use sock_diag::SockDiag;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -323,25 +321,4 @@ impl Signals {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
-}
-
-/// Keeps idle processors from sleeping while the file is open (PM QoS, `/dev/cpu_dma_latency`): the host
-/// takes up to a millisecond to wake a virtual processor that sleeps. Without the permission, timers run
-/// later.
-fn stay_awake() -> Option<File> {
-    let mut file = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
-    file.write_all(&0_i32.to_ne_bytes()).ok()?;
-    Some(file)
-}
-
-/// Requests exact timers and, if permitted, real-time priority for this thread. Child processes do not
-/// inherit the priority.
-pub(crate) fn prefer_this_thread() {
-    let _ = prctl::set_timerslack(1);
-    // The only member of `struct sched_param`. musl's function for this system call always fails.
-    let priority: libc::c_int = 10;
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the call reads one number that lives here; thread 0 is the calling one.
-    #[allow(unsafe_code)]
-    let _ = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) };
 }

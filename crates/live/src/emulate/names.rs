@@ -11,7 +11,7 @@
 //! (`fe80::1%eth0`).
 
 use super::range::Range;
-use crate::netns::{self, Namespace};
+use crate::linux::netns::{self, Namespace};
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, setns};

@@ -1,6 +1,6 @@
 //! The programs in the stations' namespaces.
 
-use crate::netns::Namespace;
+use crate::linux::netns::Namespace;
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -10,7 +10,7 @@
 //!
 //! All are parts of the ranges for benchmarks, 198.18.0.0/15 (RFC 2544) and 2001:2::/48 (RFC 5180).
 
-use crate::netns;
+use crate::linux::netns;
 use anyhow::ensure;
 use paceline_sim::address;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -7,8 +7,8 @@
 
 use super::datapath::system_call::set_option;
 use super::interfaces::device::device;
-use crate::clock;
-use crate::netns::ip_output;
+use crate::linux::netns::ip_output;
+use crate::realtime::clock;
 use anyhow::{Context, anyhow, bail};
 use etherparse::checksum::Sum16BitWords;
 use nix::errno::Errno;

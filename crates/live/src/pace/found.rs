@@ -48,7 +48,7 @@ impl Found {
             if process_started(self.process) != Some(self.settings.process_started) {
                 return Ok(());
             }
-            crate::clock::pause(paceline_net::Duration::from_millis(50));
+            crate::realtime::clock::pause(paceline_net::Duration::from_millis(50));
         }
         bail!("process {process} does not end")
     }

@@ -4,7 +4,7 @@ use super::clsact::OwnFilters;
 use super::device::{exists, interface, is_ip_link};
 use super::report::{self, Report};
 use super::{Loaded, OBSERVE, POLICE, PoliceConfig, Via, find, is_without_tcx, pins};
-use crate::tcx::{self, Hook};
+use crate::linux::tcx::{self, Hook};
 use anyhow::{Context, bail};
 use std::io;
 use std::os::fd::OwnedFd;

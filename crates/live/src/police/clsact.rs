@@ -6,7 +6,7 @@
 //! whether the qdisc was made for it.
 
 use super::owner::Owner;
-use crate::tcx::Hook;
+use crate::linux::tcx::Hook;
 use libbpf_sys::{bpf_tc_hook, bpf_tc_opts};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -199,6 +199,6 @@ fn detach(interface: u32, from: Hook, handle: u32) -> io::Result<()> {
 /// Whether the clsact qdisc of an interface has a filter of anybody.
 fn has_filters(interface: u32) -> io::Result<bool> {
     // TC_H_CLSACT with TC_H_MIN_INGRESS and TC_H_MIN_EGRESS (linux/pkt_sched.h).
-    Ok(crate::netlink::has_filters(interface, 0xffff_fff2)?
-        || crate::netlink::has_filters(interface, 0xffff_fff3)?)
+    Ok(crate::linux::netlink::has_filters(interface, 0xffff_fff2)?
+        || crate::linux::netlink::has_filters(interface, 0xffff_fff3)?)
 }

@@ -6,7 +6,7 @@
 use super::clsact::Filters;
 use super::report::{self, Report};
 use super::{OBSERVE, POLICE, POLICY_MAP, pins};
-use crate::tcx::{self, Attached, Hook};
+use crate::linux::tcx::{self, Attached, Hook};
 use anyhow::{Context, bail};
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions, ProgramInfo};
 use libbpf_rs::{MapCore, MapHandle};

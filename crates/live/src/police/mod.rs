@@ -20,7 +20,7 @@ pub use device::interface;
 pub use found::{Found, find};
 pub use report::{FlowReport, Report};
 
-use crate::tcx::{self, Hook};
+use crate::linux::tcx::{self, Hook};
 use anyhow::{Context, anyhow};
 use ipnet::IpNet;
 use layout::ONLY;

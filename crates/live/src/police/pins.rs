@@ -3,7 +3,7 @@
 //! A pin has the number of its link as its name: names of devices change, come back for other devices, and
 //! are the same in several network namespaces. The pin of a link without a device is removed.
 
-use crate::tcx;
+use crate::linux::tcx;
 use anyhow::Context;
 use std::fs;
 use std::os::fd::OwnedFd;

@@ -2,7 +2,7 @@
 
 use super::POLICY_MAP;
 use super::layout::{self, ONLY, address};
-use crate::tcx::Hook;
+use crate::linux::tcx::Hook;
 use anyhow::Context;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use paceline_pep::ack_policer::{Limit, Mode, Policy, Reason};

@@ -3,7 +3,7 @@
 //! A ping is sent only while every part of the program works, which the caller finds out. The manager kills
 //! a program whose pings stay away for `WatchdogSec=`.
 
-use crate::clock;
+use crate::realtime::clock;
 use paceline_net::{Duration, Instant};
 use sd_notify::NotifyState;
 

@@ -9,6 +9,7 @@ mod options;
 mod outcome;
 mod pacing_pictures;
 mod router;
+mod router_measured;
 mod tdd_pacing;
 
 use crate::failure::Outcome;
@@ -31,8 +32,8 @@ enum Experiment {
     Calibration(calibration::Options),
     /// TCP over direct links with mode switches (IEEE VTC Spring 2016): round trips, windows, throughputs
     D2d(Options),
-    /// ACK rate control in front of a router (2010): rates, collapse, the router's load, shares of sessions
-    Router(Options),
+    /// ACK rate control in front of a router (2010): rates, collapse, router's load, shares; also measured
+    Router(router::RouterOptions),
     /// Pacing in TDD cells (IEEE CCNC 2024): its statements, ours, and maps over buffer and round-trip time
     TddPacing(tdd_pacing::PacingOptions),
 }

@@ -3,23 +3,39 @@
 
 use super::options::Options;
 use super::outcome::finish;
+use super::router_measured::{self, Measure};
 use crate::failure::Outcome;
-use crate::output;
 use crate::report::rates_over_time;
 use crate::results_folder::write_file;
 use anyhow::Context;
 use paceline_sim::reproduce::router::{DROPS, Part, parts};
 use paceline_sim::simulate;
-use paceline_study::reproduce::router;
+use paceline_study::reproduce::{Reproduced, router};
 use paceline_study::scenario_file;
+use serde_json::json;
 use std::process::ExitCode;
 
-pub fn run(options: &Options) -> Outcome {
-    let reproduced = router::run(&options.plan(), &mut options.folders())?;
-    let picture = rate_over_time(options)?;
-    write_file(&options.out.join("rates.svg"), &picture).context("cannot write rates.svg")?;
+#[derive(clap::Args)]
+pub struct RouterOptions {
+    #[command(flatten)]
+    options: Options,
+    /// Whether to measure the rows with this host's TCP and forwarding too, in namespaces; 10 minutes
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    measure: Measure,
+}
+
+pub fn run(RouterOptions { options, measure }: &RouterOptions) -> Outcome {
+    let mut reproduced = if *measure == Measure::Only {
+        let about = json!({ "scenario": "router", "seeds": 0, "set": [] });
+        Reproduced { name: "router", conditions: String::from("measured"), about, rows: Vec::new() }
+    } else {
+        let reproduced = router::run(&options.plan(), &mut options.folders())?;
+        let picture = rate_over_time(options)?;
+        write_file(&options.out.join("rates.svg"), &picture).context("cannot write rates.svg")?;
+        reproduced
+    };
+    reproduced.rows.extend(router_measured::rows(options, *measure)?);
     finish(&reproduced, Some(&options.out))?;
-    output::print("Where privileged, `make police-router` measures the same rows with the kernel's TCP.\n")?;
     Ok(ExitCode::SUCCESS)
 }
 

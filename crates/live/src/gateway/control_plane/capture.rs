@@ -4,8 +4,8 @@
 //! Workers copy the packets to a bounded channel, from which the thread of the request writes pcapng. If the
 //! channel is full, packets are left out, so that a capture never slows the traffic down.
 
-use crate::clock;
 use crate::pcapng::FlowWriter;
+use crate::realtime::clock;
 use anyhow::Context;
 use nix::time::{ClockId, clock_gettime};
 use paceline_net::{Duration, FlowKey, Instant, Packet, Payload};

@@ -4,8 +4,8 @@
 use super::capture;
 use super::operations::{ControlPlane, TOP_DEVICES};
 use super::protocol::{Request, Response};
-use crate::clock;
 use crate::gateway::config::CONTROL_FOLDER;
+use crate::realtime::clock;
 use crate::service::privileges;
 use anyhow::{Context, bail};
 use nix::unistd::{Group, User};

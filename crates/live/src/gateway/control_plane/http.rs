@@ -4,7 +4,7 @@
 
 use super::operations::{ControlPlane, TOP_DEVICES};
 use super::protocol::Response;
-use crate::clock;
+use crate::realtime::clock;
 use paceline_net::{Duration, Instant};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -14,11 +14,11 @@
 //! A SYN with the same addresses and ports opens a new connection, and ends the work on the old one.
 
 use super::journal::{self, Entry, Journal};
-use crate::clock;
 use crate::gateway::datapath::frame::{self, Link, Outgoing};
 use crate::gateway::datapath::slot::Slot;
 use crate::gateway::datapath::socket::{BATCH, PacketSocket};
 use crate::gateway::interfaces::ports::{Ports, Role};
+use crate::realtime::clock;
 use crate::service::privileges;
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::gateway::datapath::socket::{BATCH, PacketSocket};
     use crate::gateway::interfaces::device::device;
-    use crate::netns::{apart, ip};
+    use crate::linux::netns::{apart, ip};
     use nix::sched::{CloneFlags, unshare};
     use std::io::IoSlice;
     use std::os::fd::AsFd;

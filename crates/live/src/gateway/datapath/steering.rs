@@ -12,7 +12,7 @@ use crate::gateway::counter::Counter;
 use crate::gateway::interfaces::ports::{Bridge, Ports, Role};
 use crate::gateway::mss_clamp::Clamp;
 use crate::gateway::policy::{Action, mapped, rules};
-use crate::tcx::{self, Hook};
+use crate::linux::tcx::{self, Hook};
 use anyhow::{Context, anyhow, bail};
 use ipnet::Ipv6Net;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder};

@@ -13,7 +13,7 @@ pub use file::{Saved, load, path};
 pub use tap::Tap;
 
 use super::policy::{Action, Table};
-use crate::clock;
+use crate::realtime::clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use paceline_net::Duration;
 use paceline_pep::experiment::{Experiment, Observer, Plan, Report, State};

@@ -5,7 +5,7 @@
 //! as on a full disk, are left out; forwarding is not concerned.
 
 use super::tap::Tap;
-use crate::clock;
+use crate::realtime::clock;
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};

@@ -12,8 +12,8 @@
 //! Unsafe code: one system call in each function.
 #![allow(unsafe_code)]
 
-use crate::clock;
 use crate::gateway::datapath::system_call::{check, control_len, receive_messages, set_option};
+use crate::realtime::clock;
 use nix::time::{ClockId, clock_gettime};
 use paceline_net::{FlowKey, Instant};
 use paceline_pep::experiment::Segment;

@@ -8,7 +8,7 @@
 use super::device::{Device, device, ports};
 use super::ports::{Bridge, Ports, Role};
 use crate::gateway::config::GatewayConfig;
-use crate::netns::ip;
+use crate::linux::netns::ip;
 use anyhow::{Context, anyhow, bail};
 
 /// Bytes of an Ethernet header (IEEE 802.3) and one VLAN tag (IEEE 802.1Q), which Linux' bridge allows beyond

@@ -2,7 +2,7 @@
 
 use crate::gateway::config::{GatewayConfig, Mode};
 use crate::gateway::datapath::link_type;
-use crate::netns::ip_output;
+use crate::linux::netns::ip_output;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 

@@ -9,7 +9,7 @@ use super::device::device;
 use super::ports::{Ports, Role};
 use crate::gateway::config::GatewayConfig;
 use crate::gateway::datapath::socket::PacketSocket;
-use crate::netns::ip;
+use crate::linux::netns::ip;
 use anyhow::{Context, anyhow, bail};
 use std::fs;
 

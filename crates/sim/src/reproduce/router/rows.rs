@@ -6,15 +6,15 @@ use crate::results::RunResult;
 use std::collections::BTreeMap;
 
 /// Smallest ratio of rates that is "unchanged". Chosen: 5%.
-const UNCHANGED: f64 = 0.95;
+pub(super) const UNCHANGED: f64 = 0.95;
 /// Largest ratio of rates that is a collapse. Chosen: half.
-const COLLAPSE: f64 = 0.5;
+pub(super) const COLLAPSE: f64 = 0.5;
 /// Published reduction of the router's load at the loads of [`LOADS`], percent.
 const REDUCTION: [f64; 2] = [30.0, 32.0];
 /// Largest distance from the published reduction at which row 5c holds, percentage points. Chosen.
 const NEAR: f64 = 5.0;
 /// Published rates of two filtered sessions, Mb/s.
-const SHARES: [f64; 2] = [44.0, 49.0];
+pub(super) const SHARES: [f64; 2] = [44.0, 49.0];
 /// Smallest ratio of two nearly equal rates. Chosen: below the published 44 of 49.
 const NEARLY_EQUAL: f64 = 0.8;
 
@@ -241,19 +241,19 @@ impl Experiment<'_> {
 }
 
 /// The row with its verdict: whether the slower rate over the faster one is near 1.
-fn with_equality(row: Row, ratio: Estimate) -> Row {
+pub(super) fn with_equality(row: Row, ratio: Estimate) -> Row {
     Row {
         holds: ratio.mean_meets(|r| r >= NEARLY_EQUAL),
         holds_in_ci95: ratio.interval_meets(|r| r >= NEARLY_EQUAL),
         ..row
     }
 }
-fn mean(estimate: Estimate) -> f64 {
+pub(super) fn mean(estimate: Estimate) -> f64 {
     estimate.mean.unwrap_or(f64::NAN)
 }
 
 /// A row that holds if every value meets the condition; `why` names the values that do not.
-fn judged(
+pub(super) fn judged(
     id: &'static str,
     quantity: &str,
     published: &'static str,

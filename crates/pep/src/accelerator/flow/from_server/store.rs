@@ -248,13 +248,7 @@ impl Store {
         for next in self.pieces.range(at + 1..) {
             let alike = Mark { push: false, ..next.mark } == Mark { push: false, ..last.mark };
             let aligned = last.end() == off + len && len.is_multiple_of(u64::from(segment));
-            if !alike
-                || !aligned
-                || last.mark.urgent > 0
-                || last.mark.push
-                || len >= most
-                || next.off >= limit
-            {
+            if !alike || !aligned || last.mark.urgent > 0 || len >= most || next.off >= limit {
                 break;
             }
             len += (next.end().min(limit) - next.off).min(most - len);

@@ -1,7 +1,7 @@
 //! Network namespaces without names. The kernel removes them with the last process or descriptor that refers
 //! to them, also after `kill -9`.
 
-use crate::tun::Tun;
+use crate::linux::tun::Tun;
 use anyhow::{Context, bail};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
@@ -9,6 +9,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use std::fs::File;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -51,6 +52,14 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// Makes a namespace with a loopback device only.
+    pub fn new() -> anyhow::Result<Self> {
+        apart(|| Ok(Self { handle: own_handle()? }))
+    }
+    /// A path by which `ip` finds it, while this process has it.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.handle.as_raw_fd())
+    }
     /// Makes a namespace with a TUN device `name`, these addresses and a default route through the device.
     pub fn with_tun(
         name: &str,
@@ -68,8 +77,7 @@ impl Namespace {
             commands.0.push(format!("route add default dev {name}{of_v4}"));
             commands.1.push(format!("-6 route add default dev {name}{of_v6}"));
             configure(&commands)?;
-            let handle = File::open("/proc/thread-self/ns/net").context("cannot open the namespace")?;
-            Ok((Self { handle }, tun))
+            Ok((Self { handle: own_handle()? }, tun))
         };
         std::thread::scope(|scope| scope.spawn(make).join()).unwrap_or_else(|_| bail!("the thread panicked"))
     }
@@ -116,6 +124,11 @@ impl Namespace {
         };
         pids.filter(inside).map(Pid::from_raw).collect()
     }
+}
+
+/// The calling thread's namespace.
+fn own_handle() -> anyhow::Result<File> {
+    File::open("/proc/thread-self/ns/net").context("cannot open the namespace")
 }
 
 /// Runs `work` in a thread with a network namespace of its own, which has a loopback device only. Threads and
@@ -189,14 +202,20 @@ pub(crate) fn ip(commands: &[String]) -> anyhow::Result<()> {
 
 /// Runs an `ip` command and returns its output.
 pub(crate) fn ip_output(line: &str) -> anyhow::Result<String> {
-    let output = Command::new("ip")
+    run("ip", line)
+}
+
+/// Runs a program that configures the network, in the calling thread's namespace, and returns its output.
+pub(crate) fn run(program: &str, line: &str) -> anyhow::Result<String> {
+    let package = if program == "ethtool" { "ethtool" } else { "iproute2" };
+    let output = Command::new(program)
         .args(line.split_whitespace())
         .stdin(Stdio::null())
         .output()
-        .context("cannot run `ip` (Debian: apt-get install iproute2)")?;
+        .with_context(|| format!("cannot run `{program}` (Debian: apt-get install {package})"))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
-        bail!("`ip {line}` failed: {}", message.trim().replace('\n', "; "));
+        bail!("`{program} {line}` failed: {}", message.trim().replace('\n', "; "));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -2,7 +2,7 @@
 //! which are split here into packets of the MTU. Packets to the kernel are not merged, so that receivers see
 //! each one.
 
-use crate::device::Device;
+use crate::realtime::device::Device;
 use paceline_net::{Packet, wire};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -4,9 +4,13 @@
 //! the node's output depends only on the packets' arrival times, as in the simulator. The lateness is
 //! recorded.
 
-use crate::clock::Clock;
-use crate::device::Device;
-use crate::lateness::Lateness;
+pub mod clock;
+pub mod device;
+pub mod lateness;
+
+use clock::Clock;
+use device::Device;
+use lateness::Lateness;
 use paceline_net::{Duration, Instant, Node, Output, Packet, Port};
 use std::io;
 

@@ -3,12 +3,15 @@
 
     scripts/gateway/flows.py [--paceline PATH] [--seconds N] [--rounds N] [--flows N] [WHAT...]
 
-WHAT, by default both:
+WHAT, by default the first two:
 
     one     one connection, with a delay of 20 ms between middlebox and client (both directions together),
             made by delay_line.py; TCP windows of 64 MiB. First the delay line with the kernel's bridge alone,
             then the same with the gateway
-    many    1000 connections of 10 Mb/s, without a delay: the kernel's bridge alone, then the gateway
+    many    1000 connections of 10 Mb/s, without a delay, which begin a hundred at a time within 3 s: the
+            kernel's bridge alone, then the gateway
+    at-once the same, all of which begin at once and catch up what they missed: more than two processors can
+            do for clients, server and gateway together; the gateway leaves some of them alone then
 
 Each row has the goodput and the CPU time for a gigabyte of all programs in the namespaces (client, server,
 gateway, delay line), of the delay line and of the gateway; then the gateway's memory: the most that it held
@@ -23,6 +26,7 @@ import statistics
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +41,8 @@ WINDOW_BYTES = 64 << 20
 ROUND_TRIP_MS = 20
 # Connections of an iperf3 process at most (its limit is 128).
 STREAMS = 100
+# Time between the starts of two clients of `many`.
+APART_S = 0.3
 # Time between two samples of the gateway's memory.
 SAMPLE_S = 0.1
 
@@ -115,8 +121,8 @@ def received(reports: list[str]) -> float:
     return float(sum(json.loads(report)["end"]["sum_received"]["bytes"] for report in reports))
 
 
-def transfer(network: Network, commands: list[list[str]]) -> list[str]:
-    """Runs clients at the same time; gives their reports."""
+def transfer(network: Network, commands: list[list[str]], apart_s: float) -> list[str]:
+    """Runs clients at the same time, with `apart_s` between their starts; gives their reports."""
     reports: list[str] = []
     errors: list[CommandError] = []
 
@@ -129,6 +135,7 @@ def transfer(network: Network, commands: list[list[str]]) -> list[str]:
     threads = [threading.Thread(target=client, args=(command,)) for command in commands]
     for thread in threads:
         thread.start()
+        time.sleep(apart_s)
     for thread in threads:
         thread.join()
     if errors:
@@ -157,7 +164,7 @@ def measure(what: str, with_gateway: bool, options: argparse.Namespace) -> Figur
             watch = Watch(gateway) if gateway else None
             before, worker = programs_seconds(network), gateway.worker_seconds() if gateway else 0.0
             counters, line_before = gateway.counters() if gateway else {}, process_seconds(line) if line else 0.0
-            reports = transfer(network, commands)
+            reports = transfer(network, commands, APART_S if what == "many" else 0)
             gigabytes = received(reports) / 1e9
             programs = (programs_seconds(network) - before) / gigabytes
             figure = Figure(gigabytes * 8 / options.seconds, programs)
@@ -171,7 +178,7 @@ def measure(what: str, with_gateway: bool, options: argparse.Namespace) -> Figur
                 after = gateway.counters()
                 grown = {name: after[name] - counters[name] for name in ("retransmissions", "segments-sent", "flows")}
                 figure.retransmitted = grown["retransmissions"] / max(grown["segments-sent"], 1)
-                if grown["flows"] < (1 if what == "one" else options.flows):
+                if what != "at-once" and grown["flows"] < (1 if what == "one" else options.flows):
                     raise CommandError(f"the gateway has accelerated {grown['flows']} connections only")
             return figure
     finally:
@@ -181,6 +188,7 @@ def measure(what: str, with_gateway: bool, options: argparse.Namespace) -> Figur
 def report(what: str, with_gateway: bool, options: argparse.Namespace) -> bool:
     """Prints the medians of a measurement; gives whether there are any."""
     name = "one connection, 20 ms" if what == "one" else f"{options.flows} connections of 10 Mb/s"
+    name += ", at once" if what == "at-once" else ""
     name += ", gateway" if with_gateway else (", delay line alone" if what == "one" else ", bridge alone")
     figures = []
     for _ in range(options.rounds):
@@ -189,11 +197,11 @@ def report(what: str, with_gateway: bool, options: argparse.Namespace) -> bool:
         except (CommandError, ValueError, KeyError, ZeroDivisionError) as error:
             print(f"{name}: failed: {error}", file=sys.stderr, flush=True)
     if not figures:
-        print(f"{name:44} failed", flush=True)
+        print(f"{name:51} failed", flush=True)
         return False
     median = [statistics.median(values) for values in zip(*(vars(figure).values() for figure in figures), strict=True)]
     rate, programs, delay_line, round_trip, gateway, held, rss, retransmitted = median
-    line = f"{name:44} {rate:6.2f} Gb/s, programs {programs:.2f} s/GB"
+    line = f"{name:51} {rate:6.2f} Gb/s, programs {programs:.2f} s/GB"
     if what == "one":
         line += f", delay line {delay_line:.2f} s/GB and {round_trip:.1f} ms"
     if with_gateway:
@@ -209,7 +217,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--flows", type=int, default=1000)
     parser.add_argument("--rate", default="5G", help="rate of the one connection")
-    parser.add_argument("what", nargs="*", choices=[[], "one", "many"], metavar="WHAT")
+    parser.add_argument("what", nargs="*", choices=[[], "one", "many", "at-once"], metavar="WHAT")
     options = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("needs root: network namespaces, bridges and packet sockets")

@@ -244,7 +244,8 @@ impl Store {
         let mut len = available.min(most);
         let mut last = piece;
         let urgent = u16::try_from(u64::from(piece.mark.urgent).saturating_sub(off - piece.off)).unwrap_or(0);
-        // Further packets of the server join if their header fields are the same.
+        // Further packets of the server join if their header fields are the same. PSH is set where the last one
+        // ends: a server that writes piece by piece sets it on each small packet.
         for next in self.pieces.range(at + 1..) {
             let alike = Mark { push: false, ..next.mark } == Mark { push: false, ..last.mark };
             let aligned = last.end() == off + len && len.is_multiple_of(u64::from(segment));
@@ -348,6 +349,20 @@ mod tests {
                 store.check(sent);
             }
         }
+    }
+
+    #[test]
+    fn packets_join_beyond_push_which_stays_at_the_end() {
+        let mut store = Store::new(0);
+        for off in (0..500).step_by(100) {
+            let mark = Mark { push: true, traffic_class: if off < 400 { 0 } else { 8 }, ..Mark::default() };
+            store.insert((off, 100, 7, 0), (off, off + 100), mark, datagram(off, 100));
+        }
+        let cut = |off, most| store.cut(off, 100, most, u64::MAX).unwrap();
+        assert_eq!((cut(0, 1000).len, cut(0, 1000).mark.push), (400, true));
+        assert_eq!((cut(0, 250).len, cut(0, 250).mark.push), (200, true));
+        assert_eq!((cut(50, 100).len, cut(50, 100).mark.push), (50, true));
+        assert_eq!(cut(400, 1000).mark.traffic_class, 8);
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! `paceline reproduce ack-filter`: nine rows, equal at any number of jobs, resumed after an interruption,
-//! and a page.
+//! `paceline reproduce`: the rows of each experiment, equal at any number of jobs, resumed after an
+//! interruption, measured where privileged, and a page.
 
 mod common;
 
-use common::TestDir;
+use common::namespace::skip;
+use common::{PACELINE, TestDir, has_program};
+use serde_json::Value;
 
 const TINY: [&str; 7] =
     ["reproduce", "ack-filter", "--quick", "--set", "run.duration=600 ms", "--set", "run.warmup=200 ms"];
@@ -164,4 +166,45 @@ fn rows_of_the_router_compare_policed_with_unpoliced_runs() {
     dir.paceline_ok(&["report", "out"]);
     let page = dir.read("out/report.html");
     assert!(page.contains("ACKs dropped, %") && page.contains("<svg") && !page.contains("NaN"));
+}
+
+#[test]
+fn rows_of_the_router_are_measured_where_the_host_can() {
+    let dir = TestDir::new();
+    let only = ["reproduce", "router", "--measure", "only", "--quick", "--out", "out"];
+    let problem = "measure: needs CAP_NET_ADMIN";
+    if has_program("setpriv") {
+        let line = format!("setpriv --bounding-set=-all --inh-caps=-all {PACELINE} {}", only.join(" "));
+        let output = dir.shell(&line);
+        if output.code != 127 && !output.stderr.contains("setpriv:") {
+            assert!(output.code == 1 && output.stderr.contains(problem), "{output:?}");
+            assert!(!dir.join("out").exists());
+        }
+    }
+    let output = dir.paceline(&only);
+    if output.code == 1 && output.stderr.contains("measure: ") {
+        return skip(&output.stderr);
+    }
+    assert_eq!(output.code, 0, "{output:?}");
+    let rows = dir.json("out/summary.json")["rows"].as_array().unwrap().clone();
+    let ids: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
+    for id in ["5a-rate", "5a-retransmissions", "5a-growth", "5b", "5b-safe", "5c", "5c-rates", "5d", "5e"] {
+        assert!(ids.contains(&format!("{id}-measured").as_str()), "{id}: {ids:?}");
+    }
+    for value in rows.iter().flat_map(|row| row["values"].as_array().unwrap()) {
+        assert!(value["ours"].is_number(), "{value}");
+    }
+    let settings = dir.json("out/measured.json")["settings"].as_array().unwrap().clone();
+    let dropped = |setting: &Value| setting["figures"]["acks_dropped"].as_u64().unwrap();
+    let blind = |setting: &&Value| {
+        setting["setting"]["drop_percent"] == 80 && setting["setting"]["mode"] == "published"
+    };
+    assert!(settings.iter().filter(blind).all(|setting| dropped(setting) > 0), "{settings:?}");
+    for name in ["measured-rates.svg", "measured-sessions-64kB.svg", "measured-sessions-1514kB.svg"] {
+        assert!(dir.read(&format!("out/{name}")).contains("<svg"), "{name}");
+    }
+    // Settings that are measured are not measured again.
+    assert_eq!(dir.paceline_ok(&only), output.stdout);
+    dir.paceline_ok(&["report", "out"]);
+    assert!(dir.read("out/report.html").contains("5c-rates-measured"));
 }

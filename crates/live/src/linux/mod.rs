@@ -1,4 +1,4 @@
-//! What the program uses of Linux: its version, devices, namespaces, priorities, and hooks for programs.
+//! Linux: its version, devices, namespaces, priorities, and hooks for programs.
 
 pub mod kernel;
 pub(crate) mod netlink;

@@ -1,9 +1,9 @@
-//! ACK rate control in front of a router, measured: a server with a shaper, a router, a bridge with the policer,
-//! and a client, each a network namespace with this host's TCP and forwarding, without offloads.
+//! ACK rate control in front of a router, measured: a server with a shaper, a router, a bridge with the
+//! policer, and a client, each a network namespace with this host's TCP and forwarding, without offloads.
 //!
-//! A kernel thread receives the packets of each device (threaded NAPI), so that the CPU time of the threads of
-//! the router's two devices is that of forwarding, with the wake-ups of the next devices' threads. [`measure`]
-//! runs one setting of [`paceline_sim::reproduce::router::measured`].
+//! A kernel thread receives the packets of each device (threaded NAPI), so that the CPU time of the threads
+//! of the router's two devices is that of forwarding, with the wake-ups of the next devices' threads.
+//! [`measure`] runs one setting of [`paceline_sim::reproduce::router::measured`].
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // measurements in real time
 
 mod napi;

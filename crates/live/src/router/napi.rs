@@ -18,9 +18,9 @@ fn threads() -> BTreeSet<i32> {
     ids.filter(is_one).collect()
 }
 
-/// Gives a device of the calling thread's network namespace a kernel thread, which runs before the programs of
-/// this host: else they would make batches of packets. Returns the thread; none if other devices got one at
-/// the same time. The calling thread gets a mount namespace of its own.
+/// Gives a device of the calling thread's network namespace a kernel thread, which runs before the programs
+/// of this host: else they would make batches of packets. Returns the thread; none if other devices got one
+/// at the same time. The calling thread gets a mount namespace of its own.
 pub fn start(device: &str) -> anyhow::Result<Option<i32>> {
     // /sys shows the network namespace in which it was mounted.
     unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;

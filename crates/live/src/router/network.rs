@@ -15,9 +15,9 @@ const FRAME_OVERHEAD: u32 = 24;
 /// Largest packet that GRO makes, bytes: too small for two segments, so that nothing is merged.
 const NO_GRO: u32 = 1000;
 
-/// Address of the server.
+/// Address of the server. Chosen: private networks (RFC 1918), seen in these namespaces alone.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 20, 0, 2);
-/// Addresses of the client, of which the second one may be exempt.
+/// Addresses of the client, of which the second one may be exempt. Chosen: as [`SERVER`].
 pub const CLIENTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 21, 0, 2), Ipv4Addr::new(10, 21, 0, 3)];
 /// The bridge's device towards the client.
 pub const SOUTH: &str = "south";
@@ -29,9 +29,9 @@ pub struct RouterDevice {
     pub index: usize,
 }
 
-/// Towards the server.
+/// Towards the server. Chosen: any name.
 pub const WIRED: RouterDevice = RouterDevice { name: "wired", index: 0 };
-/// Towards the clients.
+/// Towards the clients. Chosen: any name.
 pub const ACCESS: RouterDevice = RouterDevice { name: "access", index: 1 };
 
 /// The reason why this host cannot measure, if there is one.

@@ -159,7 +159,7 @@ pub fn settings(quick: bool) -> Vec<Setting> {
     once
 }
 
-/// Other controls and numbers of sessions of row 5c.
+/// Other controls and numbers of sessions of row 5c. Chosen: those of today's servers, and many at once.
 const OTHERS: [(&str, u32); 3] = [("reno", 1), ("bbr", 1), ("cubic", 16)];
 
 /// Settings of rows 5d and 5e, and of 5e behind a short queue.

@@ -13,9 +13,9 @@ const MAX_SEGMENTS: u8 = 32;
 /// Least part of a connection's share of the buffer to hold back. Chosen: it takes little of the window.
 const SHARE_DIVISOR: u64 = 16;
 
-/// Added to the round trip in the first wait. Chosen: half of the least time until a probe in Linux beside the
-/// round trips (TCP_TIMEOUT_MIN, two ticks), where a tick is 1 ms. Where the round trip is a part of this, ACKs
-/// one by one would cost more than the data.
+/// Added to the round trip in the first wait. Chosen: half of the least time until a probe in Linux beside
+/// the round trips (TCP_TIMEOUT_MIN, two ticks), where a tick is 1 ms. Where the round trip is a part of
+/// this, ACKs one by one would cost more than the data.
 const MARGIN: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,9 +63,10 @@ impl AckHold {
     pub fn on_ack(&mut self, now: Instant) {
         self.since = now;
     }
-    /// When the next packet is to be acknowledged: a round trip after the last ACK at first, half of the
-    /// server's time until a probe. As the server's smoothed round-trip time (RFC 6298, section 2.3) takes in
-    /// the time for which packets were held back, each wait may be a quarter longer than the one before.
+    /// When the next packet is to be acknowledged: a round trip and [`MARGIN`] after the last ACK at first,
+    /// half of the server's time until a probe. As the server's smoothed round-trip time (RFC 6298, section
+    /// 2.3) takes in the time for which packets were held back, each wait may be a quarter longer than the one
+    /// before.
     pub fn deadline(&self) -> Instant {
         self.since + (0..self.steps).fold(self.first_wait(), |wait, _| wait * 5 / 4)
     }

@@ -244,8 +244,8 @@ impl Store {
         let mut len = available.min(most);
         let mut last = piece;
         let urgent = u16::try_from(u64::from(piece.mark.urgent).saturating_sub(off - piece.off)).unwrap_or(0);
-        // Further packets of the server join if their header fields are the same. PSH is set where the last one
-        // ends: a server that writes piece by piece sets it on each small packet.
+        // Further packets of the server join if their header fields are the same. PSH is set where the last
+        // one ends: a server that writes piece by piece sets it on each small packet.
         for next in self.pieces.range(at + 1..) {
             let alike = Mark { push: false, ..next.mark } == Mark { push: false, ..last.mark };
             let aligned = last.end() == off + len && len.is_multiple_of(u64::from(segment));

@@ -65,8 +65,8 @@ impl AckHold {
     }
     /// When the next packet is to be acknowledged: a round trip and [`MARGIN`] after the last ACK at first,
     /// half of the server's time until a probe. As the server's smoothed round-trip time (RFC 6298, section
-    /// 2.3) takes in the time for which packets were held back, each wait may be a quarter longer than the one
-    /// before.
+    /// 2.3) takes in the time for which packets were held back, each wait may be a quarter longer than the
+    /// one before.
     pub fn deadline(&self) -> Instant {
         self.since + (0..self.steps).fold(self.first_wait(), |wait, _| wait * 5 / 4)
     }

@@ -207,4 +207,10 @@ fn rows_of_the_router_are_measured_where_the_host_can() {
     assert_eq!(dir.paceline_ok(&only), output.stdout);
     dir.paceline_ok(&["report", "out"]);
     assert!(dir.read("out/report.html").contains("5c-rates-measured"));
+    // Figures of another kernel are neither mixed with these nor overwritten.
+    let other = dir.read("out/measured.json").replacen("\"kernel\":\"", "\"kernel\":\"0.", 1);
+    dir.write("out/measured.json", &other);
+    let output = dir.paceline(&only);
+    assert!(output.code == 2 && output.stderr.contains("measured with Linux 0."), "{output:?}");
+    assert_eq!(dir.read("out/measured.json"), other);
 }

@@ -59,7 +59,14 @@ pub fn rows(options: &Options, measure: Measure) -> Outcome<Vec<Row>> {
     std::fs::create_dir_all(&options.out)
         .with_context(|| format!("--out {}: cannot be written", options.out.display()))
         .map_err(Failure::Input)?;
-    let done = run(&options.out, &settings(options.quick))?;
+    let done = match run(&options.out, &settings(options.quick)) {
+        // The simulated rows are not lost with the measured ones.
+        Err(Failure::Failed(error)) if measure == Measure::Auto => {
+            output::message(&format!("not measured: {error:#}\n"));
+            return Ok(Vec::new());
+        }
+        done => done?,
+    };
     let all: Vec<(Setting, Figures)> =
         done.settings.into_iter().map(|one| (one.setting, one.figures)).collect();
     let measured = Measured(&all);
@@ -67,14 +74,26 @@ pub fn rows(options: &Options, measure: Measure) -> Outcome<Vec<Row>> {
     Ok(measured.rows())
 }
 
-/// Measures the settings that are not in the folder yet.
-fn run(out: &Path, settings: &[Setting]) -> anyhow::Result<Done> {
+/// The figures that an interrupted measurement has left in the folder.
+fn before(path: &Path, kernel: &str) -> Outcome<Option<Done>> {
+    let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
+    let refused = |why: &str| Failure::input(format!("{}: {why}; name another folder", path.display()));
+    let done: Done =
+        serde_json::from_str(&text).map_err(|error| refused(&format!("no measured settings: {error}")))?;
+    if done.kernel != kernel || done.seconds != SECONDS {
+        let (of, seconds) = (&done.kernel, done.seconds);
+        let why = format!("measured with Linux {of} for {seconds} s, now with {kernel} for {SECONDS} s");
+        return Err(refused(&why));
+    }
+    Ok(Some(done))
+}
+
+/// Measures the settings that are not in the folder yet. A setting whose congestion control this kernel lacks
+/// is left out with a message.
+fn run(out: &Path, settings: &[Setting]) -> Outcome<Done> {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
     let path = out.join(FILE);
-    let before: Option<Done> =
-        std::fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok());
-    let before = before.filter(|done| done.kernel == kernel && done.seconds == SECONDS);
-    let mut done = before.unwrap_or(Done { kernel, seconds: SECONDS, settings: Vec::new() });
+    let mut done = before(&path, &kernel)?.unwrap_or(Done { kernel, seconds: SECONDS, settings: Vec::new() });
     let bar = progress::bar(settings.len() as u64, "the measured settings");
     for setting in settings {
         let find = |done: &Done, wanted: &Setting| {
@@ -82,8 +101,13 @@ fn run(out: &Path, settings: &[Setting]) -> anyhow::Result<Done> {
         };
         if find(&done, setting).is_none() {
             let acks_per_s = find(&done, &setting.without_policer()).unwrap_or(0.0);
-            let figures = router::measure(setting, SECONDS, acks_per_s)?;
-            done.settings.push(One { setting: setting.clone(), figures });
+            match router::measure(setting, SECONDS, acks_per_s) {
+                Ok(figures) => done.settings.push(One { setting: setting.clone(), figures }),
+                Err(error) if setting.control != "cubic" => {
+                    output::message(&format!("not measured: {error:#}\n"));
+                }
+                Err(error) => return Err(error.into()),
+            }
             let text = serde_json::to_string(&done).expect("figures are plain data") + "\n";
             write_file(&path, &text).with_context(|| format!("cannot write {FILE}"))?;
         }

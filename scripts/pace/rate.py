@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fixed rates of `paceline pace` between two namespaces of this host, and when segments leave. Needs root.
 
-    scripts/pace_rate.py PROGRAM [--seconds S] [--runs N] [--only TEXT]
+    scripts/pace/rate.py PROGRAM [--seconds S] [--runs N] [--only TEXT]
 
 iperf3 sends over a pair of virtual devices. In rows with a gate tshark sees when each segment leaves, and the
 share of bytes in slots before downlink slots is printed, the least of the runs. `--only` picks the rows whose
@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from pace_control import registered
+from control import registered
 
 SENDER, RECEIVER = "pacerate_a", "pacerate_b"
 ADDRESS = "10.9.0.2"

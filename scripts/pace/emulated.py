@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real senders through an emulated TDD cell, beside the simulator's forecast. Needs root.
 
-    scripts/pace_emulated.py PROGRAM [--seconds S] [--runs N] [--read BYTES] [--spacing NAME]
+    scripts/pace/emulated.py PROGRAM [--seconds S] [--runs N] [--read BYTES] [--spacing NAME]
 
 The cell has the pattern DDDSU in 20 MHz, about 84 Mb/s, and a base round-trip time of about 10 ms; the
 buffers are one and four period-bytes. A row is a congestion control of this host's kernel with a spacing:
@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 
-from pace_control import registered
+from control import registered
 
 PORT = 7801
 SENDER = f"""

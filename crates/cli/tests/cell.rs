@@ -1,8 +1,6 @@
 //! `paceline cell show`: text, JSON and picture of a cell's configuration.
 
-mod common;
-
-use common::{TestDir, has_program, parse_json};
+use crate::common::{TestDir, has_program, parse_json};
 use std::io::Write;
 use std::process::Command;
 

@@ -3,10 +3,8 @@
 //! Simulations are shortened, as docs/commands.md says. Emulations run where the host allows them. Of
 //! commands that need interfaces of their own, and of those that take minutes, only the options are checked.
 
-mod common;
-
-use common::emulation::EmulationHost;
-use common::{PACELINE, TestDir};
+use crate::common::emulation::EmulationHost;
+use crate::common::{PACELINE, TestDir};
 use std::fmt::Write;
 
 const README: &str = include_str!("../../../README.md");

@@ -2,9 +2,7 @@
 //! The reference of scenario keys is printed by `paceline check`, and built-in scenarios agree with the JSON
 //! schema.
 
-mod common;
-
-use common::{TestDir, run};
+use crate::common::{TestDir, run};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! Help beside the options: suggestions for mistyped names, completions, manual pages, and `doctor`.
 
-mod common;
-
-use common::{TestDir, parse_json};
+use crate::common::{TestDir, parse_json};
 
 #[test]
 fn mistyped_names_have_suggestions() {

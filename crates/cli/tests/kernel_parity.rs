@@ -1,10 +1,8 @@
 //! Compares simulated TCP with this host's TCP in the emulator, on the same scenario. Both tables are
-//! printed: `cargo test -p paceline-cli --test kernel_parity -- --nocapture`.
+//! printed: `cargo test -p paceline-cli --test main kernel_parity -- --nocapture`.
 
-mod common;
-
-use common::emulation::{EmulationHost, was_on_time};
-use common::run;
+use crate::common::emulation::{EmulationHost, was_on_time};
+use crate::common::run;
 use std::process::Command;
 
 const SINGLE: &str = include_str!("../../../scenarios/single-station.toml");
@@ -17,7 +15,7 @@ fn figure(host: &EmulationHost, folder: &str, name: &str) -> f64 {
 }
 
 fn print_comparison(host: &EmulationHost, folders: &[&str]) {
-    let mut command = Command::new(common::PACELINE);
+    let mut command = Command::new(crate::common::PACELINE);
     println!("{}", run(command.arg("compare").args(folders).current_dir(host.dir.path())).stdout);
 }
 
@@ -106,7 +104,7 @@ fn names(row: &serde_json::Value) -> (&serde_json::Value, &serde_json::Value) {
 }
 
 fn parity(host: &EmulationHost, link: &str) -> Vec<serde_json::Value> {
-    let mut command = Command::new(common::PACELINE);
+    let mut command = Command::new(crate::common::PACELINE);
     command.args(["parity", "--quick", "--link", link, "--out", "parity.json"]);
     println!("{}", run(command.current_dir(host.dir.path())).stdout);
     let rows = host.dir.json("parity.json")["rows"].as_array().unwrap().clone();

@@ -1,8 +1,6 @@
 //! Links from the command line: runs and sweeps on links, traces, and `paceline reproduce accelerator`.
 
-mod common;
-
-use common::{PACELINE, TestDir, parse_json};
+use crate::common::{PACELINE, TestDir, parse_json};
 use serde_json::Value;
 use std::process::Command;
 

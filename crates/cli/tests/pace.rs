@@ -1,10 +1,8 @@
 //! `paceline pace`: congestion controls of the kernel, in a namespace. Needs root.
 
-mod common;
-
-use common::emulation::EmulationHost;
-use common::namespace::{Program, skip, wait_for};
-use common::{PACELINE, TestDir, parse_json, run};
+use crate::common::emulation::EmulationHost;
+use crate::common::namespace::{Program, skip, wait_for};
+use crate::common::{PACELINE, TestDir, parse_json, run};
 use std::process::Command;
 
 /// Sends 8 MB over the loopback device with the congestion control that the argument names, shows the

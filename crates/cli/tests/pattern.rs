@@ -1,8 +1,6 @@
 //! `paceline pattern`: captures of simulated cells at both ends, and mistakes.
 
-mod common;
-
-use common::{TestDir, parse_json};
+use crate::common::{TestDir, parse_json};
 use std::fmt::Write;
 
 /// A cell with one download; the path's delay is that of an edge server.

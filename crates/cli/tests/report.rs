@@ -1,8 +1,6 @@
 //! `paceline report`: a self-contained HTML page with pictures, from every kind of results folder.
 
-mod common;
-
-use common::{PACELINE, TestDir, has_program, run, time_limit};
+use crate::common::{PACELINE, TestDir, has_program, run, time_limit};
 use std::process::Command;
 
 /// Makes the page of a folder. Every page must be well formed, and load nothing from elsewhere.
@@ -179,7 +177,7 @@ fn a_sweep_over_two_quantities_is_a_map_and_a_comparison_has_pictures() {
 fn names_are_escaped_in_html() {
     let dir = TestDir::new();
     let name = "<b>&\"quoted\"'";
-    dir.write(&format!("{name}.toml"), common::GOOD);
+    dir.write(&format!("{name}.toml"), crate::common::GOOD);
     let file = format!("{name}.toml");
     dir.paceline_ok(&["run", &file, "--out", "run"]);
     dir.paceline_ok(&["sweep", &file, "--over", "run.seed=1,2", "--out", "sweep"]);

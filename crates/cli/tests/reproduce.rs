@@ -1,10 +1,8 @@
 //! `paceline reproduce`: the rows of each experiment, equal at any number of jobs, resumed after an
 //! interruption, measured where privileged, and a page.
 
-mod common;
-
-use common::namespace::skip;
-use common::{PACELINE, TestDir, has_program};
+use crate::common::namespace::skip;
+use crate::common::{PACELINE, TestDir, has_program};
 use serde_json::Value;
 
 const TINY: [&str; 7] =

@@ -1,9 +1,7 @@
 //! Output of `run`, `check` and `compare`: the files, equal bytes for equal input, captures that tshark
 //! reads.
 
-mod common;
-
-use common::{TestDir, has_program, parse_json, tshark};
+use crate::common::{TestDir, has_program, parse_json, tshark};
 use serde_json::Value;
 use std::io::Write;
 
@@ -149,7 +147,7 @@ fn built_in_scenarios() {
         assert!(table.starts_with(&format!("{name}, simulated: ")), "{table}");
     }
     // A file in the folder takes precedence over a built-in scenario.
-    dir.write("single-station", common::GOOD);
+    dir.write("single-station", crate::common::GOOD);
     assert!(dir.paceline_ok(&["check", "single-station"]).contains("duration = \"300 ms\""));
 }
 

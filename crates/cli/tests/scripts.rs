@@ -1,9 +1,7 @@
 //! The Makefile and the scripts find the program where cargo builds it, and a user's first ten minutes work.
 
-mod common;
-
-use common::namespace::{Program, have_programs, is_running, signal, skip, wait_for};
-use common::{HANG_GUARD, PACELINE, TestDir, run};
+use crate::common::namespace::{Program, have_programs, is_running, signal, skip, wait_for};
+use crate::common::{HANG_GUARD, PACELINE, TestDir, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,9 +1,7 @@
 //! `paceline sweep`: the grid, equal bytes at any number of jobs, resuming after an interruption, refused
 //! input.
 
-mod common;
-
-use common::{PACELINE, TestDir, parse_json};
+use crate::common::{PACELINE, TestDir, parse_json};
 use serde_json::Value;
 use std::process::Command;
 

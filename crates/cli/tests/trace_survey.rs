@@ -1,8 +1,6 @@
 //! `paceline trace survey` on few short traces, and the picture of a trace.
 
-mod common;
-
-use common::{TestDir, parse_json};
+use crate::common::{TestDir, parse_json};
 
 #[test]
 fn the_survey_compares_three_ways_on_generated_and_recorded_traces() {

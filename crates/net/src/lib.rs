@@ -15,7 +15,6 @@ pub mod queue;
 pub mod rng;
 pub mod seq;
 pub mod tdd;
-#[cfg(any(test, feature = "test-support"))]
 pub mod test_support;
 pub mod time;
 pub mod units;

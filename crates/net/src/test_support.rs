@@ -1,14 +1,7 @@
-//! Tools for the tests of this and the other crates; present with the cargo feature `test-support` only.
+//! Tools for the tests of this and the other crates; programs link none of it.
 //!
 //! [`segment`] builds TCP packets: name the fields that matter to the test, the others have plain defaults.
 //! [`Reassembly`] reassembles a TCP byte stream independently of the endpoint under test.
-//!
-//! To use them, a crate has in its `Cargo.toml`:
-//!
-//! ```toml
-//! [dev-dependencies]
-//! paceline-net = { workspace = true, features = ["test-support"] }
-//! ```
 
 use crate::packet::{Checksum, FlowKey, IpHeader, Packet, TcpFlags, TcpHeader, Timestamps, Transport};
 use crate::rewrite::{self, Unparsed};
@@ -16,6 +9,15 @@ use crate::seq::SeqNumber;
 use crate::wire;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+
+/// The inputs of a fuzz target from a file in `fuzz/seeds`: one in each line, in hexadecimal digits.
+pub fn inputs(lines: &str) -> Vec<Vec<u8>> {
+    let byte = |pair: &[u8]| {
+        let digits = std::str::from_utf8(pair).expect("the file is ASCII");
+        u8::from_str_radix(digits, 16).expect("lines have pairs of hexadecimal digits")
+    };
+    lines.lines().map(|line| line.as_bytes().chunks(2).map(byte).collect()).collect()
+}
 
 /// Client and server of a built segment that names no addresses; from the benchmarking range (RFC 2544).
 pub const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));

@@ -1,13 +1,18 @@
 //! Properties of all schemes over random runs.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{Bytes, Instant, SduQueue};
 use proptest::prelude::*;
 
-#[path = "common/model.rs"]
-mod model;
+use crate::common::model;
+
+#[test]
+fn inputs_of_the_fuzz_target_keep_the_invariants() {
+    let inputs = paceline_net::test_support::inputs(include_str!("../../../fuzz/seeds/ack_filter.hex"));
+    for bytes in inputs {
+        model::run(&bytes);
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]

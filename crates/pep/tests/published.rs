@@ -1,9 +1,7 @@
 //! The schemes of Ohta et al. (IEEE CSCN 2018): the paper's worked example, and cases on which the paper is
 //! silent.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{Bytes, DropReason, Instant, Payload, QueueCounters, SduQueue, SeqNumber, TcpFlags};
 use paceline_pep::{AckFilter, AckFilterConfig, Scheme};
 

@@ -1,10 +1,8 @@
 //! The safe scheme, safety rules 15 to 22: when ACKs are discarded, and how many. Tests are named by the
 //! rule's number in docs/ack-filter.md.
 
-mod common;
-
-use common::connection::{STEP, TestConnection};
-use common::*;
+use crate::common::connection::{STEP, TestConnection};
+use crate::common::*;
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
     Bytes, Checksum, Instant, Packet, Payload, SduQueue, SeqNumber, TcpFlags, TcpHeader, wire,
@@ -238,7 +236,7 @@ fn rule_17_only_a_standing_queue_with_hysteresis() {
 fn rule_18_discards_are_not_counted_as_drops() {
     let mut connection = TestConnection::filtered();
     let discarded = connection.discarded();
-    assert_eq!(common::discarded(&mut connection.queue).len() as u64, discarded);
+    assert_eq!(crate::common::discarded(&mut connection.queue).len() as u64, discarded);
     assert_eq!(connection.queue.counters().queue_drops, 0);
 }
 

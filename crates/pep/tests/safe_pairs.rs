@@ -1,10 +1,8 @@
 //! The safe scheme, safety rules 1 to 14: which ACK supersedes which. Tests are named by the rule's number in
 //! docs/ack-filter.md. `c` is the older ACK of a pair, `t` the later one.
 
-mod common;
-
-use common::connection::{STEP, TestConnection};
-use common::*;
+use crate::common::connection::{STEP, TestConnection};
+use crate::common::*;
 use paceline_net::test_support::tcp_mut;
 use paceline_net::{Bytes, Packet, SduQueue, SeqNumber, TcpFlags, Timestamps};
 use paceline_pep::{AckFilter, AckFilterConfig, KeepReason, Scheme};

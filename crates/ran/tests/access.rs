@@ -1,9 +1,7 @@
 //! Uplink access against the standard's timing and probabilities, computed by hand: lost scheduling requests,
 //! random access with collisions, HARQ retransmissions.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{Instant, Node, Output, Stream, Waited};
 use paceline_ran::lte::block_errors::block_error_db;
 use paceline_ran::lte::mcs::UPLINK;

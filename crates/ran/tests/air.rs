@@ -1,8 +1,6 @@
 //! Interference between cells, schedulers with full buffers, and uplink power control.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{Bytes, Duration, Instant, Node};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, noise_per_prb_dbm};
 use paceline_ran::{

@@ -1,9 +1,7 @@
 //! The cell through its interface: latency by the timing rules, capacity by the tables, conservation of
 //! packets in randomly configured cells.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{Bytes, DropReason, DropTail, Duration, Instant, Node, Output, Stream};
 use paceline_ran::lte::block_errors::block_error_db;
 use paceline_ran::lte::cqi;

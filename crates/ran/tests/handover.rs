@@ -1,8 +1,6 @@
 //! A station that changes its serving cell: conservation at handovers.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{DropReason, Instant, Node, Output, Packet, SeqNumber, TcpHeader};
 use paceline_ran::radio::{DeploymentConfig, Load, Point, PowerControl};
 use paceline_ran::{

@@ -4,9 +4,7 @@
 //! Traffic comes from seeded sources without feedback, so that no change outside this crate moves a digest. A
 //! change that is meant to alter the cell's behaviour records the new values and states the reason.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, SeqNumber, Stream, TcpHeader};
 use paceline_ran::radio::{DeploymentConfig, Load, PowerControl, Profile};
 use paceline_ran::{

@@ -1,9 +1,7 @@
 //! LTE-TDD cells: throughput by the subframes of each configuration, latencies and HARQ round trips by the
 //! tables of TS 36.213, bundling of HARQ-ACKs, conservation of packets.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{Bytes, DropTail, Duration, Instant, Node, Output, SlotPattern, Stream};
 use paceline_ran::lte::prach::tdd_indices;
 use paceline_ran::lte::tbs::transport_block_bits;

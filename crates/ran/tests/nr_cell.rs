@@ -1,8 +1,6 @@
 //! NR cells, FDD and TDD: rates against the ceiling of their slots, latencies of an idle cell, conservation.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{Bytes, DropReason, DropTail, Duration, Instant, Node, Output, SlotPattern, Stream};
 use paceline_ran::nr::carrier::{FrequencyRange, resource_blocks};
 use paceline_ran::nr::mcs::McsTable;

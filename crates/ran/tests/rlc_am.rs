@@ -1,8 +1,6 @@
 //! RLC acknowledged mode and the discard timer, through the interface of the cell.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use paceline_net::{Bytes, DropReason, Duration, Instant, Node, Output, Packet, Stream};
 use paceline_ran::{AmConfig, CORE, Cell, CellConfig, RlcConfig, Slot, SlotSpan, station_port};
 

@@ -1,11 +1,9 @@
 //! Pairs with direct links: the published timeline, routes, switches, conservation of packets.
 
-mod pairs;
-
+use crate::pairs::{AM, config, conserve, node, packet, pair, round_trip, scripted, swarm};
 use paceline_net::{Instant, Node, Stream};
 use paceline_ran::sidelink::{FlowDirection, MessageKind, PairConfig, PathKind, Sidelink, SidelinkConfig};
 use paceline_ran::{CORE, Fate, RlcConfig};
-use pairs::{AM, config, conserve, node, packet, pair, round_trip, scripted, swarm};
 
 #[test]
 fn the_timeline_of_a_direct_segment_and_its_ack_is_the_published_one() {

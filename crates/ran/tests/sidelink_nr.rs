@@ -1,14 +1,12 @@
 //! Pairs in NR, sidelink mode 1: the timeline of a packet, HARQ by PSFCH, changes of path, conservation.
 
-mod pairs;
-
+use crate::pairs::{config, conserve, node, pair, round_trip, scripted};
 use paceline_net::SlotPattern;
 use paceline_ran::rlc_nr::{AmConfig, UmConfig};
 use paceline_ran::sidelink::{
     Carrier, FlowDirection, MessageKind, PathKind, ResourcePool, Sidelink, SidelinkConfig,
 };
 use paceline_ran::{Duplex, Fate, NrConfig, Numerology, Rat, RlcConfig, SlotClock, SlotSpan};
-use pairs::{config, conserve, node, pair, round_trip, scripted};
 
 /// A carrier of 51 PRBs with scheduling requests every 10 slots.
 fn carrier(mu: u8, pattern: Option<&str>, psfch_period: u64) -> Carrier {

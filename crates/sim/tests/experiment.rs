@@ -1,6 +1,6 @@
 //! The proof of gain in a synthetic town: the time of each transfer was simulated, direct and accelerated, so
 //! that the true gain is known. Over many towns, the experiment's intervals cover it as often as they say.
-//! `cargo test -p paceline-sim --test experiment -- --nocapture` prints gains and coverage.
+//! `cargo test -p paceline-sim --test main experiment -- --nocapture` prints gains and coverage.
 
 use paceline_net::{Duration, Stream};
 use paceline_pep::experiment::{

@@ -1,8 +1,6 @@
 //! The models of the fuzz targets with random bytes. `PACELINE_SWARM_SEED=17` starts at this seed.
 
-mod model;
-
-use paceline_net::Stream;
+use paceline_net::{Stream, test_support};
 
 const RUNS: u64 = 400;
 
@@ -23,16 +21,26 @@ fn swarm(name: &str, length: u64, run: fn(&[u8])) {
 
 #[test]
 fn an_endpoint_survives_arbitrary_segments() {
-    swarm("segments", 2000, model::segments::run);
+    swarm("segments", 2000, crate::model::segments::run);
 }
 
 #[test]
 fn both_transfers_complete_over_an_arbitrary_network() {
-    swarm("operations", 1500, model::operations::run);
+    swarm("operations", 1500, crate::model::operations::run);
 }
 
 /// Inputs that fuzzing found, each named after the fault.
 #[test]
 fn inputs_that_once_failed_pass() {
-    model::segments::run(include_bytes!("found/early-ack-past-a-held-one"));
+    crate::model::segments::run(include_bytes!("found/early-ack-past-a-held-one"));
+}
+
+#[test]
+fn inputs_of_the_fuzz_targets_pass() {
+    for bytes in test_support::inputs(include_str!("../../../fuzz/seeds/tcp_segments.hex")) {
+        crate::model::segments::run(&bytes);
+    }
+    for bytes in test_support::inputs(include_str!("../../../fuzz/seeds/tcp_operations.hex")) {
+        crate::model::operations::run(&bytes);
+    }
 }

@@ -1,9 +1,7 @@
 //! The congestion controls over a link of 20 Mb/s and 40 ms, whose bandwidth-delay product (BDP) is 100 KB:
 //! goodput, queue, random loss, fairness.
 
-mod link;
-
-use link::{Direction, World, configs, links, shared::Shared};
+use crate::link::{Direction, World, configs, links, shared::Shared};
 use paceline_net::{Bytes, Instant, Rate};
 use paceline_tcp::{EndpointConfig, SlowStartExit, Source, Variant};
 use std::cell::RefCell;

@@ -1,8 +1,6 @@
 //! Invalid segments during a transfer: no endpoint panics.
 
-mod link;
-
-use link::{World, configs, links};
+use crate::link::{World, configs, links};
 use paceline_net::{
     Bytes, Instant, Node, Packet, Port, SackBlocks, SeqNumber, Stream, TcpFlags, TcpHeader, TcpOptions,
     Timestamps, Transport,

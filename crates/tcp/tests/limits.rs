@@ -1,9 +1,7 @@
 //! The limits that a sender reports: each one is caused in turn, and they add up to the lifetime of the
 //! connection.
 
-mod link;
-
-use link::{Direction, World, configs, has_payload, links};
+use crate::link::{Direction, World, configs, has_payload, links};
 use paceline_net::{Bytes, Duration, Instant, Rate};
 use paceline_tcp::{EndpointConfig, Limit, LimitTimes, LossRecovery, Pacing, Source, Variant};
 

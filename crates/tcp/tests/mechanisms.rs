@@ -1,8 +1,6 @@
 //! Mechanisms end to end over an emulated link, each compared with a connection without it.
 
-mod link;
-
-use link::{Direction, World, configs, has_payload, links};
+use crate::link::{Direction, World, configs, has_payload, links};
 use paceline_net::{Bytes, Duration, Instant, Rate, TcpFlags, Transport};
 use paceline_tcp::{
     DelayedAck, EcnMode, Endpoint, EndpointConfig, Keepalive, LossRecovery, Nagle, Pacing, Profile, PrrMode,

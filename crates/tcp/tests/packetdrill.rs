@@ -1,8 +1,6 @@
 //! The converter `scripts/packetdrill.py`: of two small .pkt files of our own, one becomes a script that
 //! holds, the other a reason.
 
-mod script;
-
 use std::path::Path;
 use std::process::Command;
 
@@ -21,5 +19,6 @@ fn a_pkt_file_becomes_a_script_that_holds_or_a_reason() {
     assert!(run.status.success(), "{text}{errors}");
     assert!(text.contains("cannot be expressed  epoll: system call epoll_create"), "{text}");
     assert!(text.contains("    1 cannot be expressed"), "{text}");
-    script::run_file(&out.join("packetdrill/transfer.script")).unwrap_or_else(|report| panic!("{report}"));
+    crate::script::run_file(&out.join("packetdrill/transfer.script"))
+        .unwrap_or_else(|report| panic!("{report}"));
 }

@@ -1,8 +1,6 @@
 //! A relay above an endpoint controls reading and writing.
 
-mod link;
-
-use link::{World, configs, links};
+use crate::link::{World, configs, links};
 use paceline_net::{Bytes, Instant};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 

@@ -2,11 +2,9 @@
 //! For loss rates below 1e-5 see `cargo run --release -p paceline-tcp --example rfc9438`, which prints all of
 //! them.
 
-mod response;
-
+use crate::response::tables::{Entry, both_curves, loss_rates, windows};
 use paceline_net::Duration;
 use paceline_tcp::{CwndUnit, Variant};
-use response::tables::{Entry, both_curves, loss_rates, windows};
 
 /// Largest relative deviation of a window.
 const WITHIN: f64 = 0.03;

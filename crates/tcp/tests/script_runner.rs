@@ -1,8 +1,6 @@
 //! The runner of behaviour scripts: reports for wrong scripts and for endpoints that behave differently.
 
-mod script;
-
-use script::run_text;
+use crate::script::run_text;
 
 const OPENED: &str = "established = 20ms\nsource = bulk\ninitial_window = 2\ntimestamps = off\n";
 

@@ -2,11 +2,8 @@
 //! reordering, and enter and leave it at random hops. Every byte arrives in order, once; windows follow their
 //! law; no timer lies in the past. `PACELINE_SWARM_SEED=17` starts at this seed.
 
-mod link;
-mod model;
-
-use link::{Arrivals, Direction};
-use model::{Entropy, Reassembly};
+use crate::link::{Arrivals, Direction};
+use crate::model::{Entropy, Reassembly};
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream, TcpFlags};
 use paceline_tcp::{Endpoint, EndpointConfig, Snapshot, Source, Stats, Variant};
 use std::ops::Range;
@@ -78,7 +75,7 @@ fn mechanisms(stream: &mut Stream, config: EndpointConfig) -> EndpointConfig {
     let bytes: Vec<u8> = (0..32).map(|_| stream.next_u64() as u8).collect();
     match stream.chance(0.3) {
         true => config,
-        false => model::mechanisms(&mut Entropy::new(&bytes), config),
+        false => crate::model::mechanisms(&mut Entropy::new(&bytes), config),
     }
 }
 
@@ -230,7 +227,7 @@ impl Side {
         }
     }
     fn check(&mut self, now: Instant, sends: bool) {
-        model::check(&self.endpoint, now, &self.config);
+        crate::model::check(&self.endpoint, now, &self.config);
         // The limits add up to the connection's lifetime, to the nanosecond.
         let end = self.completed_at.unwrap_or(now);
         let life = self.opened_at.filter(|_| sends).map_or(Duration::ZERO, |at| end.since(at));

@@ -1,8 +1,6 @@
 //! Transfers over an emulated link: goodput, recovery, and the loss of every kind of segment.
 
-mod link;
-
-use link::{Direction, World, configs, has_payload, links};
+use crate::link::{Direction, World, configs, has_payload, links};
 use paceline_net::{Bytes, Duration, Instant, SeqNumber, Stream, TcpFlags};
 use paceline_tcp::{DelayedAck, Endpoint, EndpointConfig, Source, Variant};
 

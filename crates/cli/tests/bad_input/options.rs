@@ -1,7 +1,7 @@
 //! Bad options, results folders that cannot be used, and standard output that cannot be written to.
 
+use crate::bad_input::{assert_message, refused};
 use crate::common::{GOOD, TestDir};
-use crate::{assert_message, refused};
 
 #[test]
 fn bad_options_are_refused() {

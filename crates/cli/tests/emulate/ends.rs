@@ -5,7 +5,7 @@ use crate::common::namespace::{
     have_programs, is_running, namespace_in_use, random_bytes, signal, skip, wait_for,
 };
 use crate::common::{PACELINE, TestDir, parse_json};
-use crate::{ONE, assert_good, assert_report, summary};
+use crate::emulate::{ONE, assert_good, assert_report, summary};
 use serde_json::Value;
 
 /// A program that writes its process and its namespace to files and sleeps, far longer than the hang guard.

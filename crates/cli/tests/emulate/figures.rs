@@ -2,7 +2,7 @@
 
 use crate::common::emulation::EmulationHost;
 use crate::common::namespace::random_bytes;
-use crate::{ONE, assert_good, summary};
+use crate::emulate::{ONE, assert_good, summary};
 use std::collections::BTreeMap;
 
 /// The rows of a CSV file by the names of their columns.

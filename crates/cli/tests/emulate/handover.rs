@@ -1,9 +1,9 @@
 //! A station of real programs that drives from cell to cell.
 
-use super::common::emulation::{EmulationHost, was_on_time};
-use super::common::namespace::random_bytes;
-use super::common::tshark;
 use super::{assert_good, assert_report, summary};
+use crate::common::emulation::{EmulationHost, was_on_time};
+use crate::common::namespace::random_bytes;
+use crate::common::tshark;
 
 /// Three handovers within 7 s, of a station that also drives.
 const DRIVE: &str = r#"

@@ -3,8 +3,8 @@
 use crate::common::PACELINE;
 use crate::common::emulation::EmulationHost;
 use crate::common::namespace::random_bytes;
-use crate::figures::rows;
-use crate::{ONE, assert_good};
+use crate::emulate::figures::rows;
+use crate::emulate::{ONE, assert_good};
 
 /// A resolver that answers each query for an address with 192.0.2.7, over UDP and, with `truncate`, over TCP
 /// only.

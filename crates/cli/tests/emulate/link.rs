@@ -1,7 +1,7 @@
 //! Kernel TCP through an emulated link in place of the cell.
 
 use crate::common::emulation::{EmulationHost, was_on_time};
-use crate::summary;
+use crate::emulate::summary;
 
 /// 8 Mb/s and 10 ms each way.
 const LINK: &str = "[run]\nwarmup = \"2 s\"\n[core]\nhops = []\nPATH[link]\ndelay = \"10 ms\"\nqueue = \"60 kB\"\n\

@@ -1,10 +1,10 @@
 //! The safe ACK policer at the device of a program behind an emulated link: it drops ACKs of wide windows,
 //! and every byte arrives.
 
-use crate::assert_good;
 use crate::common::emulation::EmulationHost;
 use crate::common::namespace::random_bytes;
 use crate::common::{PACELINE, parse_json};
+use crate::emulate::assert_good;
 
 const LINK: &str = r#"
 [run]

@@ -4,7 +4,7 @@
 use crate::common::PACELINE;
 use crate::common::namespace::{random_bytes, wait_for};
 use crate::common::testbed::Testbed;
-use crate::tun;
+use crate::gateway::tun;
 
 /// The code blocks of a language below a heading of the page, until the next heading.
 fn blocks(heading: &str, language: &str) -> Vec<String> {

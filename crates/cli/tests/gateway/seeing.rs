@@ -4,7 +4,7 @@
 use crate::common::namespace::{have_programs, random_bytes, skip};
 use crate::common::testbed::{CLIENT, SERVER, Testbed};
 use crate::common::{has_program, parse_json, run, time_limit};
-use crate::operation::serve;
+use crate::gateway::operation::serve;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

@@ -3,7 +3,7 @@
 
 use crate::common::namespace::{Program, have_programs, random_bytes, wait_for};
 use crate::common::testbed::{Testbed, counter};
-use crate::operation::{ends, fetch_from, serve, wait_until_exposed};
+use crate::gateway::operation::{ends, fetch_from, serve, wait_until_exposed};
 
 const V4: &str = "http://10.20.0.1:8000";
 const V6: &str = "http://[fd20::1]:8000";

@@ -2,8 +2,8 @@
 
 use crate::common::namespace::{have_programs, skip};
 use crate::common::parse_json;
-use crate::network::{CLIENT, NARROW, Network, SERVER, SWITCHES, VARIANTS};
-use crate::servers::{FILES, IPERF3, MPTCP, SHORT, SOCKETS, WEBSOCKET};
+use crate::gateway_clients::network::{CLIENT, NARROW, Network, SERVER, SWITCHES, VARIANTS};
+use crate::gateway_clients::servers::{FILES, IPERF3, MPTCP, SHORT, SOCKETS, WEBSOCKET};
 use serde_json::Value;
 use std::fs;
 

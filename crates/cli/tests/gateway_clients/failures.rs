@@ -1,9 +1,9 @@
 //! A gateway that is stopped, killed or hangs: transfers complete or are reset, and none hangs.
 
 use crate::common::testbed::LONG_DRAIN;
-use crate::middlebox::Middlebox;
-use crate::network::{CLIENT, Network, SERVER};
-use crate::servers::{SOCKETS, sockets};
+use crate::gateway_clients::middlebox::Middlebox;
+use crate::gateway_clients::network::{CLIENT, Network, SERVER};
+use crate::gateway_clients::servers::{SOCKETS, sockets};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 

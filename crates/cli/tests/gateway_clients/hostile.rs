@@ -2,9 +2,9 @@
 //! the gateway's memory stays bounded.
 
 use crate::common::namespace::{Program, wait_for};
-use crate::middlebox::Middlebox;
-use crate::network::{ATTACKER, CLIENT, Network, SERVER};
-use crate::servers::{SOCKETS, sockets};
+use crate::gateway_clients::middlebox::Middlebox;
+use crate::gateway_clients::network::{ATTACKER, CLIENT, Network, SERVER};
+use crate::gateway_clients::servers::{SOCKETS, sockets};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 

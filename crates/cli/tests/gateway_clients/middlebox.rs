@@ -3,7 +3,7 @@
 use crate::common::namespace::Program;
 use crate::common::testbed::wait_for_message;
 use crate::common::{PACELINE, parse_json};
-use crate::network::{MIDDLEBOX, Network};
+use crate::gateway_clients::network::{MIDDLEBOX, Network};
 use serde_json::Value;
 use std::fs;
 

@@ -9,7 +9,7 @@
 
 use crate::common::namespace::{Namespace, Program, exclusive, have_programs, skip, wait_for};
 use crate::common::{Output, TestDir, run, time_limit};
-use crate::servers::SOCKETS;
+use crate::gateway_clients::servers::SOCKETS;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Command, Stdio};

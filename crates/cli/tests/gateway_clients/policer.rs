@@ -1,11 +1,11 @@
 //! The same clients through the bridge with the ACK policer instead of the gateway.
 
-use crate::clients;
 use crate::common::PACELINE;
 use crate::common::namespace::wait_for;
 use crate::common::parse_json;
-use crate::network::{CLIENT, MIDDLEBOX, Network};
-use crate::servers;
+use crate::gateway_clients::clients;
+use crate::gateway_clients::network::{CLIENT, MIDDLEBOX, Network};
+use crate::gateway_clients::servers;
 
 /// Clients that the path behind the policer does not refuse. The others need hosts or paths of their own.
 const CLIENTS: [&str; 9] =

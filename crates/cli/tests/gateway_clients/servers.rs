@@ -2,7 +2,7 @@
 
 use crate::common::has_program;
 use crate::common::namespace::{Program, random_bytes};
-use crate::network::{Network, SERVER};
+use crate::gateway_clients::network::{Network, SERVER};
 use std::fs;
 use std::os::unix::fs::symlink;
 

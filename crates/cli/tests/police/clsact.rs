@@ -3,7 +3,7 @@
 use crate::common::PACELINE;
 use crate::common::namespace::{have_programs, is_running, random_bytes, signal, wait_for};
 use crate::common::testbed::Testbed;
-use crate::{attach, police, router, show};
+use crate::police::{attach, police, router, show};
 
 /// Qdiscs and filters of the policed device.
 fn filters(testbed: &Testbed) -> String {

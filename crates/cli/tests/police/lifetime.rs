@@ -4,7 +4,7 @@
 
 use crate::common::PACELINE;
 use crate::common::namespace::{have_programs, random_bytes, wait_for};
-use crate::{attach, police, router, show};
+use crate::police::{attach, police, router, show};
 
 /// A shell script in the middlebox with a BPF file system of its own, and `paceline police` as `$police`.
 fn with_pins(testbed: &crate::common::testbed::Testbed, script: &str) -> crate::common::Output {

@@ -1,8 +1,8 @@
 //! The kernel program and the worker agree on encapsulations: what the worker can take apart, the kernel
 //! program gives it, with the same connection, and nothing else is taken for a tunnel by one of them alone.
 
-use crate::host::{Kind, findings_in};
-use crate::random_datagram;
+use crate::datagram::host::{Kind, findings_in};
+use crate::datagram::random_datagram;
 use etherparse::{IpNumber, Ipv4Header, Ipv6Header, UdpHeader};
 use paceline_net::fragments::is_fragment;
 use paceline_net::tunnel::{Parsed, parse, peek};

@@ -1,7 +1,7 @@
 //! Connections of special kinds: opened by the server, short, many, with super-packets, with a retransmitted
 //! SYN.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags, TcpOptions};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 

@@ -1,7 +1,7 @@
 //! The memory of the accelerator: what fast paths get, and what is left to others by devices that take all.
 
-use crate::network::*;
-use crate::test_bed::{SEGMENT, TestBed};
+use crate::accelerator::network::*;
+use crate::accelerator::test_bed::{SEGMENT, TestBed};
 use paceline_net::{Bytes, Duration};
 use paceline_pep::AcceleratorConfig;
 use paceline_tcp::Source;

@@ -1,6 +1,6 @@
 //! Offload of uploads: when a connection may be offloaded, and how the offload ends.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::{Duration, Timestamps};
 use paceline_pep::accelerator::AcceleratorConfig;
 

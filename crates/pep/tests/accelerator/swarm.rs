@@ -1,6 +1,6 @@
 //! Thousands of random runs of the model: the accelerator between a server and a client over faulty links.
 
-use crate::model;
+use crate::accelerator::model;
 use paceline_net::Stream;
 
 /// `PACELINE_SWARM_SEED=17` starts at that seed and runs it alone.
@@ -33,6 +33,14 @@ fn random_runs_keep_the_rules() {
     assert!(only.is_some() || offloads > 300, "{offloads} uploads were offloaded");
     assert!(only.is_some() || black_holes > 100, "{black_holes} black holes were detected");
     assert!(only.is_some() || delivered > 10_000_000, "{delivered} bytes are delivered");
+}
+
+#[test]
+fn inputs_of_the_fuzz_target_keep_the_rules() {
+    let inputs = paceline_net::test_support::inputs(include_str!("../../../../fuzz/seeds/accelerator.hex"));
+    for bytes in inputs {
+        model::run(&bytes);
+    }
 }
 
 /// Found by fuzzing.

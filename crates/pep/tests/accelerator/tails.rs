@@ -1,7 +1,7 @@
 //! Ends of transfers: the server's last packets wait for the radio, and cause no timeout of the server.
 
-use crate::network::*;
-use crate::test_bed::*;
+use crate::accelerator::network::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::{Bytes, Duration};
 use paceline_pep::AcceleratorConfig;
 use paceline_tcp::Source;

@@ -2,7 +2,7 @@
 //! packets that the accelerator sends to each.
 #![allow(dead_code)] // each test file uses its part
 
-pub use crate::model::packets::*;
+pub use crate::accelerator::model::packets::*;
 use paceline_net::rewrite::checksum_is_right;
 use paceline_net::test_support::segment;
 use paceline_net::{

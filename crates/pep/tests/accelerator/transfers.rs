@@ -1,7 +1,7 @@
 //! Transfers through the accelerator between endpoints of `paceline-tcp`: throughput and delay that it must
 //! reach on links of many kinds.
 
-use crate::network::*;
+use crate::accelerator::network::*;
 use paceline_net::{Bytes, Duration, Instant, Rate, Stream};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{PaperParameters, RateControl};

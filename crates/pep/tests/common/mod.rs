@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses a part of it
 
 pub mod connection;
+pub mod model;
 
 use paceline_net::test_support;
 use paceline_net::{Bytes, DropReason, Instant, Packet, SduQueue, TcpFlags, TcpHeader};

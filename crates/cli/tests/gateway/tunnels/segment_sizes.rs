@@ -3,7 +3,7 @@
 use super::peers::{gtpu, pppoe};
 use crate::common::namespace::{Program, wait_for};
 use crate::common::testbed::Testbed;
-use crate::mtu::{LEAVE, serve_sizes, sizes};
+use crate::gateway::mtu::{LEAVE, serve_sizes, sizes};
 
 /// Segment sizes inside the tunnel, without the 12 bytes of timestamps: over IPv4 and IPv6.
 fn assert_sizes(testbed: &Testbed, (v4, v6): (u32, u32), what: &str) {

@@ -1,7 +1,7 @@
 //! Safety on live traffic: ECN marks, header fields, packets of other protocols. Each test names its row of
 //! the accelerator's table of hazards.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::rewrite::Unparsed;
 use paceline_net::{Duration, Packet, TcpFlags, TcpOptions, wire};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};

@@ -1,7 +1,7 @@
 //! Safety on live traffic: unresponsive ends, expired timestamps, and clients with data that bypassed the
 //! accelerator.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 

@@ -1,7 +1,7 @@
 //! Row "fragments, extension headers": segments of an accelerated connection are taken in all forms that the
 //! kernel forwards. In particular the server sends none of them twice.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::fragments::{fragment, is_fragment};
 use paceline_net::rewrite::{checksum_is_right, transport_at};
 use paceline_net::{Node, Output, Packet, TcpHeader};

@@ -1,7 +1,7 @@
 //! Safety on live traffic: how connections begin and end, crashes and overload. Each test names its row of
 //! the accelerator's table of hazards.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::{Bytes, ForeignOptions, SeqNumber, TcpFlags, TcpHeader};
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, BypassReason, Side};
 

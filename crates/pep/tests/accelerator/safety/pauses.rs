@@ -1,7 +1,7 @@
 //! Safety on live traffic: clients that stop reading. Repetitions back off (RFC 9293, section 3.8.6.1; RFC
 //! 6298, section 5.5): the radio of a sleeping phone must be left to sleep.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::test_support::segment;
 use paceline_net::{Duration, Instant, Node, Output, Packet, Port, SeqNumber, TcpOptions};
 use paceline_pep::accelerator::AcceleratorConfig;

@@ -1,7 +1,7 @@
 //! Safety on live traffic: rates, buffers and fairness. Each test names its row of the accelerator's table of
 //! hazards.
 
-use crate::network::*;
+use crate::accelerator::network::*;
 use paceline_net::{Bytes, Duration, Instant, Rate};
 use paceline_tcp::Source;
 

@@ -1,7 +1,7 @@
 //! Safety on live traffic: single segments, their numbers and windows. Each test names its row of the
 //! accelerator's table of hazards.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::rewrite::checksum_is_right;
 use paceline_net::{Bytes, Duration, SeqNumber, TcpHeader};
 use paceline_pep::accelerator::{AcceleratorConfig, Side};

@@ -1,6 +1,6 @@
 //! Safety on live traffic: draining, aborting and reconfiguring the accelerator while connections are open.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags};
 use paceline_pep::accelerator::AcceleratorConfig;
 

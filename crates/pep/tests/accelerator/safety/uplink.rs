@@ -1,6 +1,6 @@
 //! Safety on live traffic: data of the client, and its acknowledgments.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::{SeqNumber, TcpHeader};
 use paceline_pep::accelerator::Side;
 

@@ -1,6 +1,6 @@
 //! Safety on live traffic: the window that the server sees, and segments that reach its edge.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 use paceline_net::{Bytes, TcpHeader};
 use paceline_pep::accelerator::AcceleratorConfig;
 

@@ -1,13 +1,11 @@
 //! `paceline police` at a router between two namespaces: real TCP, real tools, mistakes, crashes. Needs root.
 
 mod clsact;
-#[path = "../common/mod.rs"]
-mod common;
 mod lifetime;
 
-use common::namespace::{Program, is_running, signal, wait_for};
-use common::testbed::Testbed;
-use common::{Output, PACELINE, parse_json};
+use crate::common::namespace::{Program, is_running, signal, wait_for};
+use crate::common::testbed::Testbed;
+use crate::common::{Output, PACELINE, parse_json};
 use serde_json::Value;
 
 /// A router between client and server without offloads, so that the ACKs are those of TCP.
@@ -46,7 +44,7 @@ pub(crate) fn show(testbed: &Testbed) -> Value {
 #[test]
 fn downloads_are_byte_exact_with_the_safe_policer() {
     let Some(testbed) = router() else { return };
-    testbed.dir.write("file", common::namespace::random_bytes(20_000_000));
+    testbed.dir.write("file", crate::common::namespace::random_bytes(20_000_000));
     let _server = testbed.serve_files();
     let mut policer = attach(&testbed, "--drop-share 80%");
     testbed.download("file", "http://10.20.0.1:8000");
@@ -64,7 +62,7 @@ fn downloads_are_byte_exact_with_the_safe_policer() {
 #[test]
 fn the_published_policer_drops_its_share_of_all_acks() {
     let Some(testbed) = router() else { return };
-    testbed.dir.write("file", common::namespace::random_bytes(20_000_000));
+    testbed.dir.write("file", crate::common::namespace::random_bytes(20_000_000));
     let _server = testbed.serve_files();
     let _policer = attach(&testbed, "--drop-share 80% --mode published");
     // The last ACKs of windows are dropped too: the transfer may wait for timeouts, and is not awaited.
@@ -139,7 +137,7 @@ fn a_file_attaches_its_policers_and_its_unit_is_valid() {
         let refused = police(&testbed, &format!("apply {file}"));
         assert!(refused.code == 2 && refused.stderr.contains(part), "{refused:?}");
     }
-    if !common::has_program("systemd-analyze") {
+    if !crate::common::has_program("systemd-analyze") {
         return;
     }
     let unit = include_str!("../../../../packaging/paceline-police.service");
@@ -151,7 +149,7 @@ fn a_file_attaches_its_policers_and_its_unit_is_valid() {
 #[test]
 fn an_estimate_drops_nothing_and_agrees_with_the_capture() {
     let Some(testbed) = router() else { return };
-    testbed.dir.write("file", common::namespace::random_bytes(20_000_000));
+    testbed.dir.write("file", crate::common::namespace::random_bytes(20_000_000));
     let _server = testbed.serve_files();
     let estimate =
         "estimate mob --direction ingress --drop-share 80% --seconds 60 --ns-per-packet 2000 --json";
@@ -196,10 +194,10 @@ fn an_estimate_drops_nothing_and_agrees_with_the_capture() {
 
 #[test]
 fn a_capture_of_two_interfaces_counts_one() {
-    if !common::namespace::have_programs(&["tshark"]) {
+    if !crate::common::namespace::have_programs(&["tshark"]) {
         return;
     }
-    let dir = common::TestDir::new();
+    let dir = crate::common::TestDir::new();
     // Each packet is in this capture twice: at the servers and at the cell.
     dir.paceline_ok(&["run", "single-station", "--set", "run.duration=8 s", "--pcap", "--out", "r"]);
     let count = |file: &str| {
@@ -234,7 +232,7 @@ fn output_without_an_end_ends_with_its_reader() {
 #[test]
 fn all_networks_of_a_version_exempt_that_version_alone() {
     let Some(testbed) = router() else { return };
-    testbed.dir.write("file", common::namespace::random_bytes(2_000_000));
+    testbed.dir.write("file", crate::common::namespace::random_bytes(2_000_000));
     let _server = testbed.serve_files();
     for (network, exempt, other) in
         [("::/0", "[fd20::1]", "10.20.0.1"), ("0.0.0.0/0", "10.20.0.1", "[fd20::1]")]
@@ -253,7 +251,7 @@ fn all_networks_of_a_version_exempt_that_version_alone() {
 
 #[test]
 fn a_simulated_capture_has_an_estimate() {
-    let dir = common::TestDir::new();
+    let dir = crate::common::TestDir::new();
     dir.paceline_ok(&["run", "single-station", "--set", "run.duration=8 s", "--pcap", "--out", "r"]);
     let estimate = |more: &[&str]| {
         dir.paceline(&[&["police", "estimate", "r/seed-1.pcapng", "--drop-share", "0.8"], more].concat())

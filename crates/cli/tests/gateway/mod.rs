@@ -3,8 +3,6 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // programs run in real time
 
 mod bridge;
-#[path = "../common/mod.rs"]
-mod common;
 mod deploy;
 mod disguise;
 mod edges;

@@ -4,8 +4,6 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // programs run in real time
 
 mod clients;
-#[path = "../common/mod.rs"]
-mod common;
 mod failures;
 mod hostile;
 mod middlebox;
@@ -37,7 +35,7 @@ fn common_programs_transfer_byte_exact_at_once() {
         counters.assert_some("early-acks");
     }
     // Whenever the case has run: otherwise the path might not have dropped the long packets.
-    if cases.iter().any(|case| case.0 == "black hole" && common::namespace::have_programs(case.1)) {
+    if cases.iter().any(|case| case.0 == "black hole" && crate::common::namespace::have_programs(case.1)) {
         counters.assert_some("black-holes");
     }
 }

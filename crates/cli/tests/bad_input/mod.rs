@@ -1,11 +1,9 @@
 //! Bad input to `run`, `check` and `emulate`: exit code 2, a message that says what to change, and no file
 //! written.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod options;
 
-use common::{Output, TestDir};
+use crate::common::{Output, TestDir};
 
 /// Checks that all of `commands` refuse these arguments with one message that contains all `parts`.
 fn refused(dir: &TestDir, commands: &[&str], args: &[&str], parts: &[&str]) {

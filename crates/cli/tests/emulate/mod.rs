@@ -1,8 +1,6 @@
 //! `paceline emulate`: real programs through the modelled radio. Needs root. Without root the tests are
 //! skipped, or fail where `PACELINE_REQUIRE_PRIVILEGED` is set.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod ends;
 mod figures;
 mod handover;
@@ -10,9 +8,9 @@ mod inside;
 mod link;
 mod police;
 
-use common::emulation::EmulationHost;
-use common::namespace::{have_programs, random_bytes, wait_for};
-use common::{Output, parse_json, tshark};
+use crate::common::emulation::EmulationHost;
+use crate::common::namespace::{have_programs, random_bytes, wait_for};
+use crate::common::{Output, parse_json, tshark};
 use serde_json::Value;
 
 /// One station with a good channel for real programs, measured from the start.
@@ -337,7 +335,8 @@ fn programs_of_two_stations_write_two_files() {
 fn the_shell_reads_commands_from_standard_input() {
     let Some(host) = EmulationHost::new(&[]) else { return };
     host.dir.write("radio.toml", ONE);
-    let line = format!("echo 'ip -br addr show ue0; exit 3' | {} emulate radio.toml", common::PACELINE);
+    let line =
+        format!("echo 'ip -br addr show ue0; exit 3' | {} emulate radio.toml", crate::common::PACELINE);
     let output = host.run(&["sh", "-c", &line]);
     assert!(output.code == 1 && output.stderr.contains("exit status: 3"), "{output:?}");
     assert!(output.stdout.contains("198.18.128.1") && output.stdout.contains("2001:2:0:2::1"), "{output:?}");

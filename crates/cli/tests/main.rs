@@ -1,0 +1,22 @@
+//! The integration tests of the command `paceline`: one program, a module for each subject.
+
+mod bad_input;
+mod cell;
+mod command_lines;
+mod common;
+mod documents;
+mod emulate;
+mod gateway;
+mod gateway_clients;
+mod help;
+mod kernel_parity;
+mod links;
+mod pace;
+mod pattern;
+mod police;
+mod report;
+mod reproduce;
+mod results;
+mod scripts;
+mod sweep;
+mod trace_survey;

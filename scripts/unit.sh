@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 PATH="$PWD/target/python/bin:$HOME/.cargo/bin:$PATH"
 if cargo nextest --version >/dev/null 2>&1; then
     [ $# -eq 0 ] || exec cargo nextest run --locked "$@"
-    # It does not run the examples in documents.
+    # Examples in documentation comments, which cargo-nextest does not run.
     cargo test --quiet --locked --workspace --doc
     exec cargo nextest run --locked --workspace
 fi

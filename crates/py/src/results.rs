@@ -69,7 +69,7 @@ impl Results {
     }
     #[getter]
     fn warning(&self) -> Option<String> {
-        self.summary.warning()
+        self.summary.warnings()
     }
     #[getter]
     fn seeds(&self) -> Vec<u64> {

@@ -44,6 +44,9 @@ pub struct Summary {
     pub connections_never_opened: usize,
     /// Each run.
     pub runs: Vec<RunResult>,
+    /// Keys of the scenario with another effect than they say.
+    #[serde(skip)]
+    pub scenario_warnings: Vec<String>,
 }
 
 impl Summary {
@@ -68,6 +71,7 @@ impl Summary {
             groups: GroupResult::of_runs(&runs),
             connections_never_opened: never_opened(scenario, &runs),
             runs,
+            scenario_warnings: scenario.warnings(),
         }
     }
     /// A warning if the run had connections and none of them opened, or if the radio of some stations gave no
@@ -90,6 +94,11 @@ impl Summary {
             }
         });
         let parts: Vec<String> = never.into_iter().chain(without).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+    /// All warnings: of the scenario's keys, and of the runs.
+    pub fn warnings(&self) -> Option<String> {
+        let parts: Vec<String> = self.scenario_warnings.iter().cloned().chain(self.warning()).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
     /// Text of `summary.json`.

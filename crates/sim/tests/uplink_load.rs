@@ -1,6 +1,6 @@
-//! An uplink under half load loses nothing and does not stall, whatever its numerology, its channel, and the
-//! size and rate of its packets: no size of a header or of a report leaves data behind that the base station
-//! knows nothing of until retxBSR-Timer expires.
+//! An uplink under half load loses nothing and does not stall, with every numerology, SINR, size and rate of
+//! packets: no size of a header or of a report leaves data in the station's buffer that the base station
+//! learns of only when retxBSR-Timer expires.
 
 use paceline_sim::{Totals, scenario, simulate};
 

@@ -188,7 +188,9 @@ impl Cell {
     fn uplink_candidate(&mut self, slot: Slot, index: usize) -> Option<Candidate> {
         let size = self.pusch_size();
         let station = &mut self.stations[index];
-        let Some((mcs, max_prb)) = station.uplink_mcs(slot, &self.config, &mut self.network) else {
+        let Some((mcs, max_prb)) =
+            station.uplink_mcs(slot, (&self.config, &self.adaptation), &mut self.network)
+        else {
             station.uplink.mac.stats.slots_without_mcs += 1;
             return None;
         };

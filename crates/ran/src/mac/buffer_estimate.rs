@@ -68,7 +68,7 @@ impl BufferEstimate {
             Some(_) => {}
             None => self.unreported_at = self.unreported_at.max(Some(first_sent_at)),
         }
-        // The last block in the order of sending tells of the buffer, whichever is decoded last.
+        // The block that was sent last counts, which HARQ may deliver before others.
         if self.outstanding.is_empty() && self.unreported_at.is_some_and(|at| at > self.reported_at) {
             self.bytes = self.bytes.max(sr_grant);
         }
@@ -114,12 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_block_sent_tells_of_the_buffer_whichever_is_decoded_last() {
+    fn the_block_that_was_sent_last_counts_also_if_it_is_decoded_first() {
         // HARQ delivers the report of slot 4 after the full block of slot 5.
         let mut estimate = granted(&[4, 5]);
         assert_eq!(decoded(&mut estimate, 5, None), 0);
         assert_eq!(decoded(&mut estimate, 4, Some(0)), SR_GRANT);
-        // A report of slot 5 holds whatever the blocks before it lack.
+        // The report of slot 5 is later than the block of slot 4, which lacks one.
         let mut estimate = granted(&[4, 5]);
         assert_eq!(decoded(&mut estimate, 5, Some(0)), 0);
         assert_eq!(decoded(&mut estimate, 4, None), 0);

@@ -36,8 +36,8 @@ impl Scenario {
             )
         })
     }
-    /// Scheduling requests and CQI reports on PUCCH have no resources of their own in the model: more stations
-    /// than PUCCH holds are served as if it held them.
+    /// Scheduling requests and CQI reports take no resources of PUCCH in the model: more stations than PUCCH
+    /// holds are served as if it held them.
     fn pucch_warning(&self) -> Option<String> {
         let cell = &self.cell;
         let stations = self.station_count().div_ceil(self.served_cells() as u64);

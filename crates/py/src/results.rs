@@ -49,6 +49,8 @@ struct Stored {
     groups: Vec<GroupResult>,
     #[serde(default)]
     connections_never_opened: usize,
+    #[serde(default)]
+    scenario_warnings: Vec<String>,
     runs: Vec<RunResult>,
 }
 
@@ -117,6 +119,7 @@ impl Results {
             ci95: stored.ci95,
             groups: stored.groups,
             connections_never_opened: stored.connections_never_opened,
+            scenario_warnings: stored.scenario_warnings,
             runs: stored.runs,
         };
         let schema = table::schema(&Kind::Series.columns(&[]));

@@ -42,11 +42,11 @@ pub struct Summary {
     /// Connections of all runs that sent a SYN and never opened; left out if there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub connections_never_opened: usize,
+    /// Keys of the scenario with another effect than they say, in sentences; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scenario_warnings: Vec<String>,
     /// Each run.
     pub runs: Vec<RunResult>,
-    /// Keys of the scenario with another effect than they say.
-    #[serde(skip)]
-    pub scenario_warnings: Vec<String>,
 }
 
 impl Summary {

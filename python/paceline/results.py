@@ -56,7 +56,7 @@ class Results:
 
     @property
     def warning(self) -> str | None:
-        """A warning where no connection opened or stations had no service."""
+        """A warning: a key without effect, no connection that opened, or stations without service."""
         return self._results.warning
 
     @cached_property

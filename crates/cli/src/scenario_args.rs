@@ -39,9 +39,15 @@ pub fn load_stating(args: &ScenarioArgs, [table, key]: [&str; 2]) -> Outcome<(St
     Ok((name, scenario, in_file || set))
 }
 
+/// Says on stderr which keys have another effect than they say.
+pub fn warn(scenario: &Scenario) {
+    warn_of_rate_ceiling(scenario);
+    scenario.warnings().iter().for_each(|text| output::message(&format!("warning: {text}\n")));
+}
+
 /// Warns on stderr where the ceiling of the accelerator's published rate control is below the rate of the
 /// access link.
-pub fn warn_of_rate_ceiling(scenario: &Scenario) {
+fn warn_of_rate_ceiling(scenario: &Scenario) {
     let ceiling = scenario.accelerator.r_cap.0;
     let limited = scenario.core.path == scenario::Path::Accelerator
         && scenario.accelerator.profile == scenario::AcceleratorProfile::Paper;

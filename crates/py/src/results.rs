@@ -49,6 +49,8 @@ struct Stored {
     groups: Vec<GroupResult>,
     #[serde(default)]
     connections_never_opened: usize,
+    #[serde(default)]
+    scenario_warnings: Vec<String>,
     runs: Vec<RunResult>,
 }
 
@@ -69,7 +71,7 @@ impl Results {
     }
     #[getter]
     fn warning(&self) -> Option<String> {
-        self.summary.warning()
+        self.summary.warnings()
     }
     #[getter]
     fn seeds(&self) -> Vec<u64> {
@@ -117,6 +119,7 @@ impl Results {
             ci95: stored.ci95,
             groups: stored.groups,
             connections_never_opened: stored.connections_never_opened,
+            scenario_warnings: stored.scenario_warnings,
             runs: stored.runs,
         };
         let schema = table::schema(&Kind::Series.columns(&[]));

@@ -2,12 +2,13 @@
 //!
 //! A [`Cell`] is a [`paceline_net::Node`]. Packets enter a buffer above PDCP; `pdcp` numbers them, `rlc`
 //! cuts them into PDUs, `mac` schedules transport blocks and retransmits them by HARQ, `air` computes the
-//! SINR of each transmission from the [`radio`] environment, and the tables and block error curves of [`lte`]
-//! or [`nr`], chosen in `rat`, decide whether a block is decoded. `cell` runs the layers once per slot, FDD
-//! or TDD, on one carrier. [`sidelink`] is an eNB with pairs of stations that have direct links. Each file
-//! states its clause and what it leaves out.
+//! SINR of each transmission from the [`radio`] environment, and the tables and block error curves of
+//! [`lte`] or [`nr`], chosen in `rat` and `adaptation`, decide whether a block is decoded. `cell` runs the
+//! layers once per slot, FDD or TDD, on one carrier. [`sidelink`] is an eNB with pairs of stations that have
+//! direct links. Each file states its clause and what it leaves out.
 #![forbid(unsafe_code)]
 
+mod adaptation;
 mod air;
 mod bearer;
 mod cell;

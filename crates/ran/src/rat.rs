@@ -1,7 +1,6 @@
-//! The radio technology of a cell: LTE or NR. Everything in which both differ is decided here, in [`Mcs`] or
-//! by the [`Timing`], from the tables of [`crate::lte`] and [`crate::nr`].
+//! The radio technology of a cell: LTE or NR. Everything in which both differ is decided here, in [`Mcs`], in
+//! [`crate::adaptation`] or by the [`Timing`], from the tables of [`crate::lte`] and [`crate::nr`].
 
-use crate::decibel::to_db;
 use crate::duplex::{Direction, Duplex};
 use crate::lte;
 use crate::lte::tdd::Distances;
@@ -141,82 +140,6 @@ impl Rat {
         Layer { qm: mcs.qm(), gain }
     }
 
-    /// The report of a station at a SINR in dB, the same in every PRB.
-    pub(crate) fn quality(&self, sinr_db: f64) -> Quality {
-        self.quality_by(|gain_db| sinr_db + gain_db)
-    }
-    /// The report of a station. `effective_db` gives the effective SINR in dB of a layer whose SINR is
-    /// changed by so many dB.
-    pub(crate) fn quality_by(&self, effective_db: impl Fn(f64) -> f64) -> Quality {
-        let Self::Nr(config) = self else {
-            return Quality { cqi: lte::cqi::of_sinr(effective_db(0.0)), layers: 1 };
-        };
-        let (table, antennas) = (config.downlink_table, config.downlink_antennas);
-        let mut best = (0, Quality { cqi: 0, layers: 1 });
-        for layers in 1..=config.downlink_layers.min(antennas) {
-            let sinr_db = effective_db(to_db(rank::layer_gain(layers, antennas)));
-            let cqi = nr::cqi::of_sinr(table, sinr_db);
-            let bits = nr::cqi::mcs(table, cqi).map_or(0, |mcs| u32::from(layers) * mcs.bits_x2048());
-            if bits > best.0 || layers == 1 {
-                best = (bits, Quality { cqi, layers });
-            }
-        }
-        best.1
-    }
-    /// The downlink MCS for a report. With the outer loop, the MCS follows from the SINR threshold of the CQI
-    /// and the correction in dB.
-    pub(crate) fn downlink_mcs(&self, quality: Quality, outer_loop_db: Option<f64>) -> Option<Mcs> {
-        let Quality { cqi, layers } = quality;
-        match self {
-            Self::Lte => {
-                let table = &lte::mcs::DOWNLINK;
-                let Some(correction) = outer_loop_db else {
-                    return lte::cqi::mcs(cqi).map(|index| Mcs::Lte(&table[usize::from(index)]));
-                };
-                let sinr = lte::cqi::threshold_db(cqi)? + correction;
-                Some(Mcs::Lte(lte::mcs::highest(table, sinr).unwrap_or(&table[0])))
-            }
-            Self::Nr(config) => {
-                let table = config.downlink_table;
-                let threshold = nr::cqi::threshold_db(table, cqi)?;
-                let row = match outer_loop_db {
-                    None => nr::cqi::mcs(table, cqi),
-                    Some(correction) => table.highest(threshold + correction),
-                };
-                // CQI 1 lies below MCS 0 of two tables; HARQ makes up for the difference.
-                Some(Mcs::Nr { row: row.unwrap_or(&table.rows()[0]), layers })
-            }
-        }
-    }
-    /// The uplink MCS for a SINR in dB and a correction of the outer loop. In LTE the index is at most
-    /// `max_index`. The lowest MCS serves also where a first transmission fails more often than one in ten,
-    /// as long as the gain of HARQ makes up for it: Chase combining adds the SINRs of all `transmissions`
-    /// (`mac::harq`).
-    pub(crate) fn uplink_mcs(
-        &self,
-        sinr_db: f64,
-        outer_loop_db: f64,
-        max_index: u8,
-        transmissions: u32,
-    ) -> Option<Mcs> {
-        let combined_db = || sinr_db + to_db(f64::from(transmissions));
-        // The correction must not silence a station that the lowest MCS serves: the outer loop recovers only
-        // by blocks.
-        match self {
-            Self::Lte => {
-                let usable = &lte::mcs::UPLINK[..=usize::from(max_index)];
-                let lowest = || lte::mcs::highest(usable, combined_db()).map(|_| &usable[0]);
-                lte::mcs::highest(usable, sinr_db + outer_loop_db).or_else(lowest).map(Mcs::Lte)
-            }
-            Self::Nr(config) => {
-                let (table, antennas) = (config.uplink_table, config.uplink_antennas);
-                let lowest =
-                    || table.highest(combined_db()).map(|_| Mcs::Nr { row: &table.rows()[0], layers: 1 });
-                let rank = rank::of_sinr(table, sinr_db + outer_loop_db, antennas, config.uplink_layers);
-                rank.map(|rank| Mcs::Nr { row: rank.mcs, layers: rank.layers }).or_else(lowest)
-            }
-        }
-    }
     /// The most robust MCS that carries `bytes` on at most `max_prb` PRBs, and the number of PRBs.
     pub(crate) fn most_robust(
         &self,
@@ -272,7 +195,7 @@ mod tests {
     /// Sizes of truth: 13 symbols less 12 elements, and the special slots 10:2:2 and 6:4:4.
     #[test]
     fn special_slots_have_the_block_sizes_of_their_symbols() {
-        let mcs = nr().downlink_mcs(Quality { cqi: 15, layers: 4 }, None).unwrap();
+        let mcs = Mcs::Nr { row: &McsTable::Qam256.rows()[27], layers: 4 };
         let bits = |symbols| mcs.block_bits(nr().prb_size(Direction::Down, symbols).unwrap(), 273);
         assert_eq!([14, 10, 6].map(bits), [1_179_864, 770_568, 385_272]);
         assert_eq!(nr().prb_size(Direction::Down, 3), None, "one symbol of PDCCH and two others");
@@ -280,21 +203,6 @@ mod tests {
         assert_eq!(nr().prb_size(Direction::Up, 4), None, "special slots carry no PUSCH");
         let lte = [14, 12, 10, 6, 3].map(|symbols| Rat::Lte.prb_size(Direction::Down, symbols));
         assert_eq!(lte.map(|size| size.map_or(0, |size| size.0)), [8, 6, 6, 3, 0]);
-    }
-
-    #[test]
-    fn reports_have_the_rank_with_the_most_bits() {
-        let at = |sinr_db| nr().quality(sinr_db);
-        assert_eq!(at(45.0), Quality { cqi: 15, layers: 4 });
-        assert_eq!(at(-20.0), Quality { cqi: 0, layers: 1 });
-        assert_eq!(at(0.0).layers, 1);
-        let rate = |sinr_db| {
-            let mcs = nr().downlink_mcs(at(sinr_db), None)?;
-            Some(mcs.block_bits(PrbSize(144), 100))
-        };
-        let rates: Vec<Option<u32>> = (-20..50).map(|sinr_db| rate(f64::from(sinr_db))).collect();
-        assert!(rates.is_sorted_by(|low, high| low <= high), "{rates:?}");
-        assert_eq!(Rat::Lte.quality(5.0), Quality { cqi: lte::cqi::of_sinr(5.0), layers: 1 });
     }
 
     #[test]

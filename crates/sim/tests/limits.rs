@@ -124,6 +124,35 @@ fn the_round_trip_of_a_lone_segment_is_the_wait_for_a_grant() {
     assert!((waited - run.stations[0].uplink.sr_wait_mean_ms).abs() < 1.0, "{waited}");
 }
 
+/// Segments that wait for a downlink that seldom carries them count in the mean delays, but not in the round
+/// trips.
+#[test]
+fn shares_of_the_round_trip_add_up_to_at_most_one_with_losses() {
+    const RARE: &str = "[run]\nduration = \"3 s\"\nwarmup = \"1 s\"\n[cell]\nrat = \"nr\"\nbandwidth = \"100 MHz\"\n\
+                        pattern = \"DSUUU\"\nrlc = \"am\"\nmax_harq_tx = 1\n[[station]]\ncount = 2\n\
+                        downlink_sinr = \"-30 dB\"\nfading = \"12 dB\"\ncoherence = \"50 ms\"\nfile = \"30 kB\"\n";
+    let mut full = 0;
+    for path in ["direct", "split-tcp"] {
+        let scenario = scenario::load("rare.toml", RARE, &[format!("core.path={path}")]).unwrap();
+        for seed in 1..=16 {
+            let run = simulate(&scenario, seed, None, &mut |_| {});
+            let totals = &run.totals;
+            let parts = [
+                totals.rtt_downlink_queue_share,
+                totals.rtt_grant_share,
+                totals.rtt_uplink_queue_share,
+                totals.rtt_harq_share,
+            ];
+            let sums = run.flows.iter().map(|flow| flow.round_trip.values().iter().sum::<f64>());
+            for sum in sums.chain([parts.iter().sum()]) {
+                assert!((0.0..=1.0 + 1e-9).contains(&sum), "{path}, seed {seed}: {sum}");
+                full += u32::from(sum > 1.0 - 1e-9);
+            }
+        }
+    }
+    assert!(full > 10, "{full} sums are those of parts that exceed the round trip");
+}
+
 #[test]
 fn a_station_without_connections_has_no_verdict() {
     let scenario = scenario::load("idle.toml", "[[station]]\ndirection = \"none\"\n", &[]).unwrap();

@@ -375,6 +375,27 @@ fn a_udp_upload_is_measured_at_the_server() {
 }
 
 #[test]
+fn copies_of_datagrams_count_neither_as_goodput_nor_against_losses() {
+    for direction in ["download", "upload"] {
+        let run = |impairments: &str| {
+            let text = format!(
+                "[run]\nduration = \"10 s\"\nwarmup = \"1 s\"\n[link]\n{impairments}\n[link.fixed]\n\
+                 downlink_rate = \"20 Mb/s\"\nuplink_rate = \"20 Mb/s\"\n[[station]]\ntraffic = \"udp\"\n\
+                 direction = \"{direction}\"\nudp_rate = \"10 Mb/s\"\nudp_payload = \"972 B\"\n"
+            );
+            let totals = simulate(&with_trace(&text, ""), 1, None, &mut |_| {}).totals;
+            (totals.goodput_mbps + totals.upload_mbps, totals.udp_loss_share)
+        };
+        let (goodput, lost) = run("duplicate_percent = 50");
+        assert!((goodput - 9.72).abs() < 0.02 && lost < 0.002, "{direction}: {goodput} Mb/s, {lost}");
+        // 11,250 datagrams: a standard error of 0.3%.
+        let (goodput, lost) = run("duplicate_percent = 20\nloss_percent = 10\njitter = \"5 ms\"");
+        assert!((lost - 0.1).abs() < 0.012, "{direction}: {lost} lost");
+        assert!((goodput / 9.72 - (1.0 - lost)).abs() < 0.003, "{direction}: {goodput} Mb/s, {lost} lost");
+    }
+}
+
+#[test]
 fn errors_in_link_tables_name_line_key_and_allowed_values() {
     let fails = |text: &str, trace: &str| {
         let read = |name: &str| match name {

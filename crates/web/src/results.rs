@@ -70,7 +70,7 @@ impl Results {
         json(&Overview {
             figures: figures.collect(),
             verdicts: text::verdict_sentences(summary),
-            warning: summary.warning(),
+            warning: summary.warnings(),
             seeds: summary.runs.iter().map(|run| run.seed).collect(),
             files: files(&self.scenario, summary).into_iter().map(|(name, _)| name).collect(),
             ladders: self.journeys.len(),

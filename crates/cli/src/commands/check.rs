@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Outcome {
         (ReferenceArgs { reference: true, .. }, _) => reference::markdown(),
         (_, Some(scenario)) => {
             let scenario = scenario_args::load(scenario)?.1;
-            scenario_args::warn_of_rate_ceiling(&scenario);
+            scenario_args::warn(&scenario);
             scenario.to_toml()
         }
         (_, None) => {

@@ -68,6 +68,7 @@ pub fn run(args: &Args) -> Outcome {
              index, for files that differ\n",
         );
     }
+    scenario_args::warn(&scenario);
     let folder = args.out.as_deref().map(ResultsFolder::create).transpose()?;
     let pcap = folder.as_ref().filter(|_| args.pcap).map(|folder| folder.path("emulated.pcapng"));
     let emulation = Emulation {

@@ -43,7 +43,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let (name, scenario) = scenario_args::load(&args.scenario)?;
-    scenario_args::warn_of_rate_ceiling(&scenario);
+    scenario_args::warn(&scenario);
     let last = scenario.run.seed.checked_add(args.seeds - 1);
     let last = last.ok_or_else(|| Failure::input("run.seed plus --seeds is beyond the largest seed"))?;
     let folder = args.out.as_deref().map(ResultsFolder::create).transpose()?;

@@ -10,6 +10,7 @@ use super::blocked_path::BlockageConfig;
 use super::cqi_report::{CqiReport, Measurement};
 use super::placed::Placed;
 use super::wideband_cqi;
+use crate::adaptation::LinkAdaptation;
 use crate::decibel::to_db;
 use crate::duplex::{Direction, Duplex};
 use crate::mac::power_headroom::{HeadroomConfig, HeadroomReport};
@@ -258,7 +259,12 @@ impl Network {
         placed.receiver.interference_mw(&self.activity, 0, &mut noise_mw);
         Measurement { slot, noise_mw }
     }
-    pub(super) fn quality(&mut self, rat: &Rat, placed: &mut Placed, measurement: Measurement) -> Quality {
+    pub(super) fn quality(
+        &mut self,
+        adaptation: &LinkAdaptation,
+        placed: &mut Placed,
+        measurement: Measurement,
+    ) -> Quality {
         let Measurement { slot, noise_mw: mut sinrs } = measurement;
         placed.go_to(slot);
         let signal = placed.receiver.signal_mw();
@@ -269,7 +275,7 @@ impl Network {
         }
         if sinrs != placed.last_cqi.0 {
             placed.last_cqi.0.clone_from(&sinrs);
-            placed.last_cqi.1 = wideband_cqi::quality(rat, &sinrs);
+            placed.last_cqi.1 = wideband_cqi::quality(adaptation, &sinrs);
         }
         self.spare.push(sinrs);
         placed.last_cqi.1

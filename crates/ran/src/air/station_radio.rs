@@ -5,9 +5,10 @@ use super::cqi_report::CqiReport;
 use super::network::{Network, Transmission};
 use super::placed::Placed;
 use super::stated_channel::StatedChannel;
+use crate::adaptation::LinkAdaptation;
 use crate::decibel::Sinr;
 use crate::duplex::Direction;
-use crate::rat::{Layer, Quality, Rat};
+use crate::rat::{Layer, Quality};
 use crate::slot::Slot;
 
 pub(crate) enum StationRadio {
@@ -17,21 +18,31 @@ pub(crate) enum StationRadio {
 
 impl StationRadio {
     /// The station measures the wideband CQI.
-    pub fn measure_cqi(&mut self, rat: &Rat, network: &mut Option<Network>, slot: Slot) -> CqiReport {
+    pub fn measure_cqi(
+        &mut self,
+        adaptation: &LinkAdaptation,
+        network: &mut Option<Network>,
+        slot: Slot,
+    ) -> CqiReport {
         match (self, network) {
-            (Self::Stated(downlink, _), _) => CqiReport::Known(rat.quality(downlink.sinr_db(slot))),
+            (Self::Stated(downlink, _), _) => CqiReport::Known(adaptation.quality(downlink.sinr_db(slot))),
             (Self::Placed(placed), Some(network)) => CqiReport::Measured(network.measure_cqi(placed, slot)),
             (Self::Placed(_), None) => unreachable!("a placed station has a network"),
         }
     }
     /// The quality of a report; a measurement is replaced by it.
-    pub fn quality(&mut self, rat: &Rat, network: &mut Option<Network>, report: &mut CqiReport) -> Quality {
+    pub fn quality(
+        &mut self,
+        adaptation: &LinkAdaptation,
+        network: &mut Option<Network>,
+        report: &mut CqiReport,
+    ) -> Quality {
         if let CqiReport::Known(quality) = report {
             return *quality; // in most slots the report is not a new one
         }
         let quality = match (self, network, std::mem::replace(report, CqiReport::Known(Quality::default()))) {
             (Self::Placed(placed), Some(network), CqiReport::Measured(measurement)) => {
-                network.quality(rat, placed, measurement)
+                network.quality(adaptation, placed, measurement)
             }
             _ => unreachable!("a measurement belongs to a placed station in a network"),
         };

@@ -83,12 +83,12 @@ impl Cell {
             let index = self.members[cell][at];
             let retransmitted = self.retransmit_downlink(slot, index, &mut room);
             let station = &mut self.stations[index];
-            station.report_cqi(slot, periodic, &self.config, &mut self.network);
+            station.report_cqi(slot, periodic, (&self.config, &self.adaptation), &mut self.network);
             let ready = station.connected() && station.downlink_sendable();
             if retransmitted || !ready || station.downlink.mac.harq.free().is_none() {
                 continue;
             }
-            let Some(mcs) = station.downlink_mcs(&self.config, &mut self.network) else {
+            let Some(mcs) = station.downlink_mcs((&self.config, &self.adaptation), &mut self.network) else {
                 station.downlink.mac.stats.slots_without_mcs += 1;
                 continue;
             };

@@ -13,6 +13,7 @@ use super::ports::CORE;
 use super::responder::Responder;
 use super::station::Station;
 use super::watched::{StepSink, Watched};
+use crate::adaptation::LinkAdaptation;
 use crate::air::{Network, Placed, Transmission, served_cells};
 use crate::duplex::{Direction, Duplex};
 use crate::hop::LinkStats;
@@ -34,6 +35,7 @@ use std::net::IpAddr;
 /// An eNB and its stations.
 pub struct Cell {
     pub(super) config: CellConfig,
+    pub(super) adaptation: LinkAdaptation,
     pub(super) clock: SlotClock,
     pub(super) timing: Timing,
     /// Whether HARQ-ACKs of the downlink are bundled.
@@ -82,6 +84,8 @@ impl Cell {
         let timing = config.rat.timing(config.numerology, &config.duplex);
         let timing = timing.expect("the configuration has allowed distances");
         let distances = lte_tdd(&config);
+        let pusch_prb = config.pusch_prbs().len() as u16;
+        let adaptation = LinkAdaptation::new(&config.rat, (config.downlink_prb, pusch_prb));
         let build = |(index, station)| Station::new(station, &config, &timing, network.as_ref(), index, seed);
         let stations: Vec<Station> = stations.into_iter().enumerate().map(build).collect();
         let mut members = vec![Vec::new(); served_cells(network.as_ref())];
@@ -91,6 +95,7 @@ impl Cell {
             stations,
             members,
             network,
+            adaptation,
             transmissions: Vec::new(),
             clock: SlotClock::new(config.numerology),
             timing,

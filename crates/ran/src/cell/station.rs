@@ -9,6 +9,7 @@ use super::config::{CellConfig, ForwardingConfig, Handover, StationConfig, Stati
 use super::link::Link;
 use super::mobility::Forwarding;
 use super::ports::{CORE, station_port};
+use crate::adaptation::LinkAdaptation;
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
 use crate::bearer::{Bearer, Fate};
 use crate::duplex::{Direction, Duplex};
@@ -19,7 +20,7 @@ use crate::mac::random_access::{Cause, Procedure};
 use crate::mac::scheduling_request::UplinkAccess;
 use crate::mcs::Mcs;
 use crate::prb::PrbSet;
-use crate::rat::{Quality, Rat};
+use crate::rat::Rat;
 use crate::slot::{Slot, SlotSpan};
 use crate::timing::Timing;
 use paceline_net::{DropReason, DropTail, Duration, Instant, Output, Stream};
@@ -151,18 +152,24 @@ impl Station {
         &mut self,
         slot: Slot,
         periodic: bool,
-        cell: &CellConfig,
+        (cell, adaptation): (&CellConfig, &LinkAdaptation),
         network: &mut Option<Network>,
     ) {
         if periodic || slot >= self.cqi_changes_at {
-            self.renew_cqi(slot, periodic, cell, network);
+            self.renew_cqi(slot, periodic, (cell, adaptation), network);
         }
     }
-    fn renew_cqi(&mut self, slot: Slot, periodic: bool, cell: &CellConfig, network: &mut Option<Network>) {
+    fn renew_cqi(
+        &mut self,
+        slot: Slot,
+        periodic: bool,
+        (cell, adaptation): (&CellConfig, &LinkAdaptation),
+        network: &mut Option<Network>,
+    ) {
         let (most, delay) = (cell.cqi_period + cell.cqi_delay, cell.cqi_delay);
         let stale = self.cqi_reports.back().is_none_or(|(due, _)| slot.since(*due) > most);
         if periodic || stale {
-            let report = self.radio.measure_cqi(&cell.rat, network, slot);
+            let report = self.radio.measure_cqi(adaptation, network, slot);
             if stale {
                 self.cqi_reports.clear();
             }
@@ -178,17 +185,21 @@ impl Station {
         self.cqi_changes_at = self.cqi_reports.get(1).map_or(too_old, |(due, _)| too_old.min(*due));
     }
     /// The downlink MCS for the report in use by the scheduler.
-    pub fn downlink_mcs(&mut self, cell: &CellConfig, network: &mut Option<Network>) -> Option<Mcs> {
+    pub fn downlink_mcs(
+        &mut self,
+        (cell, adaptation): (&CellConfig, &LinkAdaptation),
+        network: &mut Option<Network>,
+    ) -> Option<Mcs> {
         let (_, report) = self.cqi_reports.front_mut()?;
-        let quality: Quality = self.radio.quality(&cell.rat, network, report);
-        cell.rat.downlink_mcs(quality, cell.outer_loop.then_some(self.downlink.outer_loop_db))
+        let quality = self.radio.quality(adaptation, network, report);
+        adaptation.downlink_mcs(quality, cell.outer_loop.then_some(self.downlink.outer_loop_db))
     }
     /// The uplink MCS for the eNB's SINR estimate, and the largest number of PRBs within the station's power.
     /// Also chooses the next TPC command.
     pub fn uplink_mcs(
         &mut self,
         slot: Slot,
-        cell: &CellConfig,
+        (cell, adaptation): (&CellConfig, &LinkAdaptation),
         network: &mut Option<Network>,
     ) -> Option<(Mcs, u16)> {
         let sinr = self.radio.estimate_uplink(network, self.cell, slot);
@@ -198,7 +209,7 @@ impl Station {
         }
         let max_prb = self.headroom_estimate.max_prbs(cell.uplink_prb, self.next_tpc_db);
         let correction_db = self.uplink.outer_loop_db;
-        let mcs = cell.rat.uplink_mcs(sinr, correction_db, cell.max_uplink_mcs, cell.max_harq_tx)?;
+        let mcs = adaptation.uplink_mcs(sinr, correction_db, cell.max_uplink_mcs, cell.max_harq_tx)?;
         Some((mcs, max_prb))
     }
     pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, (prbs, n_prb): (PrbSet, u16)) {

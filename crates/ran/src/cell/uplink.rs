@@ -38,11 +38,14 @@ impl Cell {
         let (first_sent_at, is_msg3) = (block.first_sent_at, block.is_msg3());
         let max_tx = if is_msg3 { self.config.random_access.max_msg3_tx } else { self.config.max_harq_tx };
         if block.decoded {
-            let (report, padding) = (block.pdu.bsr, block.pdu.padding);
+            let report = block.pdu.bsr;
             if let Some(headroom) = block.pdu.headroom {
                 station.on_headroom(headroom, first_sent_at);
             }
-            station.estimate.on_decoded(first_sent_at, report, padding, sr_grant);
+            // Msg3 carries no data: without a report it says nothing of the buffer.
+            if report.is_some() || !is_msg3 {
+                station.estimate.on_decoded(first_sent_at, report, sr_grant);
+            }
             station.uplink.finish(process);
             if is_msg3 {
                 self.on_msg3_decoded(index, process);
@@ -185,7 +188,9 @@ impl Cell {
     fn uplink_candidate(&mut self, slot: Slot, index: usize) -> Option<Candidate> {
         let size = self.pusch_size();
         let station = &mut self.stations[index];
-        let Some((mcs, max_prb)) = station.uplink_mcs(slot, &self.config, &mut self.network) else {
+        let Some((mcs, max_prb)) =
+            station.uplink_mcs(slot, (&self.config, &self.adaptation), &mut self.network)
+        else {
             station.uplink.mac.stats.slots_without_mcs += 1;
             return None;
         };

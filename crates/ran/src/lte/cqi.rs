@@ -2,7 +2,8 @@
 //! error, and the downlink MCS that a scheduler uses for it.
 //!
 //! SINR thresholds are those of the public link-level curves named in `lte_cqi_sinr.csv` (`vienna_s10_db`,
-//! within 0.4 dB of two others). The MCS is the highest one with no more spectral efficiency than the CQI.
+//! within 0.4 dB of two others), of one code block (`crate::adaptation`). The MCS is the highest one with no
+//! more spectral efficiency than the CQI and with its modulation.
 
 use crate::csv::Reader;
 
@@ -55,6 +56,7 @@ const fn read_mcs() -> [u8; 15] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lte::mcs::DOWNLINK;
 
     #[test]
     fn thresholds_and_mcs_follow_the_files() {
@@ -68,6 +70,9 @@ mod tests {
             let fields: Vec<&str> = line.split(',').collect();
             let expected = if fields[1] == "0" { None } else { fields[6].parse().ok() };
             assert_eq!(mcs(fields[1].parse().unwrap()), expected, "{line}");
+            if let Some(index) = expected {
+                assert_eq!(DOWNLINK[usize::from(index)].qm.to_string(), fields[2], "{line}");
+            }
         }
     }
 }

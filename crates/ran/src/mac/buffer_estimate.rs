@@ -1,9 +1,10 @@
 //! The eNB's estimate of a station's uplink buffer, from scheduling requests, buffer status reports and its
 //! own grants.
 //!
-//! A report states the buffer when its block was first sent; grants for later slots are subtracted. A block
-//! without padding and without a report suggests that more data wait: the estimate is then at least one SR
-//! grant.
+//! A report states the buffer when its block was first sent; grants for later slots are subtracted. A station
+//! adds a report to every block whose padding can hold one (TS 36.321 §5.4.5, TS 38.321 §5.4.5). A block
+//! without a report was therefore full, but for padding too small for a report, and more data may wait:
+//! once every granted block is decoded, the estimate is then at least one SR grant.
 
 use super::buffer_report::BufferReport;
 use crate::slot::{Slot, SlotSpan};
@@ -19,6 +20,8 @@ pub struct BufferEstimate {
     requested_at: Option<Slot>,
     /// First transmission of the block with the last report: HARQ can deliver an older report later.
     reported_at: Slot,
+    /// First transmission of the last decoded block without a report; none before the first such block.
+    unreported_at: Option<Slot>,
 }
 
 impl BufferEstimate {
@@ -53,13 +56,7 @@ impl BufferEstimate {
         self.bytes = self.bytes.saturating_sub(bytes);
     }
     /// The block first sent in `first_sent_at` was decoded.
-    pub fn on_decoded(
-        &mut self,
-        first_sent_at: Slot,
-        report: Option<BufferReport>,
-        padding: u32,
-        sr_grant: u32,
-    ) {
+    pub fn on_decoded(&mut self, first_sent_at: Slot, report: Option<BufferReport>, sr_grant: u32) {
         self.end_grant(first_sent_at);
         match report {
             Some(report) if first_sent_at >= self.reported_at => {
@@ -69,8 +66,11 @@ impl BufferEstimate {
                 self.reported_at = first_sent_at;
             }
             Some(_) => {}
-            None if padding == 0 && self.outstanding.is_empty() => self.bytes = self.bytes.max(sr_grant),
-            None => {}
+            None => self.unreported_at = self.unreported_at.max(Some(first_sent_at)),
+        }
+        // The block that was sent last counts, which HARQ may deliver before others.
+        if self.outstanding.is_empty() && self.unreported_at.is_some_and(|at| at > self.reported_at) {
+            self.bytes = self.bytes.max(sr_grant);
         }
     }
     /// HARQ gave up the block first sent in `first_sent_at`; a report in it is lost.
@@ -85,5 +85,43 @@ impl BufferEstimate {
         if self.outstanding.iter().any(|(slot, _)| *slot == sent_at) {
             self.outstanding.retain(|(slot, _)| *slot != sent_at);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SR_GRANT: u32 = 80;
+
+    fn decoded(estimate: &mut BufferEstimate, at: u64, report: Option<u64>) -> u32 {
+        estimate.on_decoded(Slot(at), report.map(BufferReport::nr_short), SR_GRANT);
+        estimate.bytes()
+    }
+    fn granted(slots: &[u64]) -> BufferEstimate {
+        let mut estimate = BufferEstimate::default();
+        slots.iter().for_each(|slot| estimate.on_grant(Slot(*slot), 100));
+        estimate
+    }
+
+    #[test]
+    fn a_block_without_a_report_leads_to_another_grant_once_nothing_is_outstanding() {
+        let mut estimate = granted(&[4, 5]);
+        assert_eq!(decoded(&mut estimate, 4, None), 0, "the next block may tell");
+        assert_eq!(decoded(&mut estimate, 5, None), SR_GRANT);
+        let mut estimate = granted(&[4]);
+        assert_eq!(decoded(&mut estimate, 4, Some(0)), 0, "an empty buffer was reported");
+    }
+
+    #[test]
+    fn the_block_that_was_sent_last_counts_also_if_it_is_decoded_first() {
+        // HARQ delivers the report of slot 4 after the full block of slot 5.
+        let mut estimate = granted(&[4, 5]);
+        assert_eq!(decoded(&mut estimate, 5, None), 0);
+        assert_eq!(decoded(&mut estimate, 4, Some(0)), SR_GRANT);
+        // The report of slot 5 is later than the block of slot 4, which lacks one.
+        let mut estimate = granted(&[4, 5]);
+        assert_eq!(decoded(&mut estimate, 5, Some(0)), 0);
+        assert_eq!(decoded(&mut estimate, 4, None), 0);
     }
 }

@@ -63,7 +63,7 @@ impl Sidelink {
                 if block.decoded {
                     // The eNB overhears no report on a direct link.
                     let report = block.pdu.bsr.filter(|_| to_enb);
-                    own.access.estimate.on_decoded(first_sent_at, report, 0, 0);
+                    own.access.estimate.on_decoded(first_sent_at, report, 0);
                     own.mac.finish(process);
                     if report.is_some() {
                         self.note(slot, pair, flow, MessageKind::ReportDecoded);

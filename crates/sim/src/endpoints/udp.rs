@@ -1,8 +1,9 @@
 //! One side of UDP flows of constant rate or with Poisson arrivals, with which a path is probed for loss,
 //! one-way delay and round-trip time.
 //!
-//! Each datagram carries its send time. The receiver answers it by a short datagram that carries the same
-//! time. Port 0 is the network interface.
+//! Each datagram carries its send time, which no other of its flow has. The receiver answers it by a short
+//! datagram that carries the same time. A copy that the network made counts nothing and has no answer. Port
+//! 0 is the network interface.
 
 use crate::engine::NEVER;
 use paceline_net::{
@@ -14,6 +15,9 @@ use std::net::SocketAddr;
 
 /// Payload of an answer. Chosen: an IPv4 datagram of 40 bytes, as long as a TCP ACK without options.
 const ANSWER_BYTES: u32 = 12;
+/// Send times that a receiver remembers of a flow, to know copies. Chosen: more datagrams than a path lets
+/// overtake one; one that is older still is taken for a copy, as by RFC 4303 §3.4.3.
+const REMEMBERED: usize = 16_384;
 /// UDP header (RFC 768).
 const HEADER_BYTES: u32 = 8;
 
@@ -68,7 +72,40 @@ pub struct Udp {
     /// Own flows with the time of the next datagram and the payload bytes left to send.
     flows: Vec<(UdpFlow, Instant, u64)>,
     stats: UdpStats,
+    /// The datagrams received, by source and destination.
+    received: Vec<((SocketAddr, SocketAddr), Received)>,
     output: VecDeque<Output>,
+}
+
+/// The datagrams received of a flow.
+#[derive(Debug, Default)]
+struct Received {
+    /// Send times in ascending order, at most [`REMEMBERED`].
+    made_at: VecDeque<Instant>,
+    /// Latest send time that is not remembered any more.
+    forgotten: Option<Instant>,
+}
+
+impl Received {
+    /// Remembers a datagram; whether it is the first one of its send time.
+    fn is_first(&mut self, made_at: Instant) -> bool {
+        if self.forgotten.is_some_and(|forgotten| made_at <= forgotten) {
+            return false;
+        }
+        // Most datagrams arrive in order.
+        let place = match self.made_at.back() {
+            Some(last) if *last >= made_at => self.made_at.partition_point(|other| *other < made_at),
+            _ => self.made_at.len(),
+        };
+        if self.made_at.get(place) == Some(&made_at) {
+            return false;
+        }
+        self.made_at.insert(place, made_at);
+        if self.made_at.len() > REMEMBERED {
+            self.forgotten = self.made_at.pop_front();
+        }
+        true
+    }
 }
 
 impl Udp {
@@ -83,6 +120,14 @@ impl Udp {
     /// Counters of this side.
     pub fn stats(&self) -> &UdpStats {
         &self.stats
+    }
+    fn is_first(&mut self, flow: (SocketAddr, SocketAddr), made_at: Instant) -> bool {
+        let known = self.received.iter().position(|(other, _)| *other == flow);
+        let place = known.unwrap_or_else(|| {
+            self.received.push((flow, Received::default()));
+            self.received.len() - 1
+        });
+        self.received[place].1.is_first(made_at)
     }
     fn send(&mut self, now: Instant) {
         for (flow, at, left) in &mut self.flows {
@@ -118,6 +163,9 @@ impl Node for Udp {
         let took = now.since(*at).as_nanos();
         let (from, to) =
             (SocketAddr::new(packet.ip.src, *src_port), SocketAddr::new(packet.ip.dst, *dst_port));
+        if !self.is_first((from, to), *at) {
+            return;
+        }
         if self.flows.iter().any(|(flow, ..)| flow.remote == from && flow.local == to) {
             self.stats.answers += 1;
             self.stats.rtt_ns += took;
@@ -178,5 +226,25 @@ mod tests {
         let (sent, seen) = (server.stats(), station.stats());
         assert_eq!((sent.sent, sent.answers, sent.rtt_ns), (3, 3, 3 * 42_000_000));
         assert_eq!((seen.received, seen.received_bytes, seen.delay_ns), (3, 2000, 90_000_000));
+    }
+
+    #[test]
+    fn copies_count_nothing_in_any_order() {
+        let (local, remote): (SocketAddr, SocketAddr) =
+            ("198.18.64.1:5001".parse().unwrap(), "198.18.128.1:40000".parse().unwrap());
+        let mut station = Udp::default();
+        let at = |ms| Instant::from_millis(ms);
+        for made_at in [1, 2, 2, 5, 3, 5, 3, 1, 4, 4] {
+            station.handle_packet(at(10), Port(0), datagram(local, remote, 100, at(made_at)));
+        }
+        let other = datagram("198.18.64.2:5001".parse().unwrap(), remote, 100, at(2));
+        station.handle_packet(at(10), Port(0), other);
+        assert_eq!((station.stats().received, station.stats().received_bytes), (6, 600));
+        let answers = std::iter::from_fn(|| station.poll_output(at(10))).count();
+        assert_eq!(answers, 6, "a copy has no answer");
+        let mut received = Received::default();
+        let count = 3 * REMEMBERED as u64;
+        assert!((0..count).all(|ms| received.is_first(at(ms)) && !received.is_first(at(ms))));
+        assert!(!received.is_first(at(0)) && received.made_at.len() == REMEMBERED);
     }
 }

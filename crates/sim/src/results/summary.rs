@@ -42,6 +42,9 @@ pub struct Summary {
     /// Connections of all runs that sent a SYN and never opened; left out if there are none.
     #[serde(skip_serializing_if = "is_zero")]
     pub connections_never_opened: usize,
+    /// Keys of the scenario with another effect than they say, in sentences; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scenario_warnings: Vec<String>,
     /// Each run.
     pub runs: Vec<RunResult>,
 }
@@ -68,6 +71,7 @@ impl Summary {
             groups: GroupResult::of_runs(&runs),
             connections_never_opened: never_opened(scenario, &runs),
             runs,
+            scenario_warnings: scenario.warnings(),
         }
     }
     /// A warning if the run had connections and none of them opened, or if the radio of some stations gave no
@@ -90,6 +94,11 @@ impl Summary {
             }
         });
         let parts: Vec<String> = never.into_iter().chain(without).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+    /// All warnings: of the scenario's keys, and of the runs.
+    pub fn warnings(&self) -> Option<String> {
+        let parts: Vec<String> = self.scenario_warnings.iter().cloned().chain(self.warning()).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
     /// Text of `summary.json`.

@@ -21,6 +21,7 @@ pub mod reference;
 mod sidelink;
 mod stations;
 mod tcp;
+mod warnings;
 
 pub use cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
 pub use cell::{Nr, Pattern, RatName, RlcMode, Scheduler};

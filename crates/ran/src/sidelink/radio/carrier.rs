@@ -13,6 +13,7 @@
 
 use super::air::Air;
 use super::channel::RadioLink;
+use crate::adaptation::{Choices, nr_cqis};
 use crate::duplex::{Direction, Duplex};
 use crate::lte;
 use crate::mcs::{Mcs, PrbSize};
@@ -121,6 +122,8 @@ pub(in crate::sidelink) struct Radio {
     carrier: Carrier,
     /// The distances of NR.
     nr: Option<Timing>,
+    /// The CQIs of NR by SINR: of the downlink, and of the uplink and the direct links.
+    cqis: [Choices; 2],
     /// Uplink slots before each slot.
     pool_slots: Turns,
 }
@@ -136,7 +139,8 @@ impl Radio {
         };
         let slots = 0..carrier.duplex.period() as u64;
         let has: Vec<bool> = slots.map(|slot| carrier.duplex.has(Slot(slot), Direction::Up)).collect();
-        Self { carrier, nr, pool_slots: Turns::new(&has) }
+        let cqis = cqis(&carrier);
+        Self { carrier, nr, cqis, pool_slots: Turns::new(&has) }
     }
     pub fn is_nr(&self) -> bool {
         self.nr.is_some()
@@ -291,10 +295,11 @@ impl Radio {
     }
     /// CQI at a SINR in dB.
     pub fn cqi(&self, air: Air, sinr_db: f64) -> u8 {
-        match self.table(air) {
-            None => lte::cqi::of_sinr(sinr_db),
-            Some(table) => cqi::of_sinr(table, sinr_db),
+        if self.nr.is_none() {
+            return lte::cqi::of_sinr(sinr_db); // as published: of one code block
         }
+        let cqis = &self.cqis[usize::from(air != Air::Down)];
+        cqis.at(sinr_db).map_or(0, |choice| choice.index)
     }
     /// The MCS for the CQI of a link, in NR with one layer. Out of range the lowest one: HARQ makes up for a
     /// part of the difference.
@@ -313,6 +318,20 @@ impl Radio {
             Air::Up | Air::Down => Mcs::Nr { row, layers: 1 },
         }
     }
+}
+
+/// The CQIs of NR by SINR, with the largest blocks of one layer in both directions.
+fn cqis(carrier: &Carrier) -> [Choices; 2] {
+    let Rat::Nr(nr) = &carrier.rat else { return Default::default() };
+    let of = |direction, table, prbs| {
+        let size = carrier.rat.prb_size(direction, SYMBOLS_PER_SLOT);
+        let size = size.expect("reference signals and overhead leave resource elements in a slot");
+        nr_cqis(table, (1, size, prbs))
+    };
+    [
+        of(Direction::Down, nr.downlink_table, carrier.downlink_prb),
+        of(Direction::Up, nr.uplink_table, carrier.uplink_prb - carrier.pucch_prb),
+    ]
 }
 
 #[cfg(test)]

@@ -99,10 +99,12 @@ impl RadioDelays {
             uplink_harq: mean_ms(c.uplink_harq_wait_ns, c.uplink_blocks),
         }
     }
-    /// Shares of a round-trip time in ms; zeros if it is zero. A share is at most 1: the mean delays include
-    /// packets that were lost later, and may exceed the round-trip time of those that were acknowledged.
+    /// Shares of a round-trip time in ms; zeros if it is zero. They add up to at most 1: the mean delays
+    /// include packets that were lost later. Where they add up to more than the round-trip time of those that
+    /// were acknowledged, they are shares of their sum.
     pub(crate) fn shares_of(&self, rtt_ms: f64) -> Self {
-        self.map(|delay_ms| if rtt_ms > 0.0 { (delay_ms / rtt_ms).min(1.0) } else { 0.0 })
+        let whole = rtt_ms.max(self.uplink() + self.downlink());
+        self.map(|delay_ms| if rtt_ms > 0.0 { delay_ms / whole } else { 0.0 })
     }
     pub(in crate::results) fn map(&self, f: impl Fn(f64) -> f64) -> Self {
         self.zip_with(self, |own, _| f(own))
@@ -123,5 +125,25 @@ impl RadioDelays {
     /// All parts of the downlink.
     pub(in crate::results) fn downlink(&self) -> f64 {
         self.downlink_queue + self.downlink_harq
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_a_round_trip_add_up_to_at_most_one() {
+        let delays = RadioDelays {
+            downlink_queue: 30.0,
+            grant: 10.0,
+            uplink_queue: 5.0,
+            downlink_harq: 4.0,
+            uplink_harq: 1.0,
+        };
+        let sum = |rtt_ms| delays.shares_of(rtt_ms).values().iter().sum::<f64>();
+        assert_eq!([100.0, 0.0].map(sum), [0.5, 0.0]);
+        assert_eq!(delays.shares_of(20.0).downlink_queue, 0.6, "of 50 ms, the sum of all parts");
+        assert!([20.0, 49.0, 50.0].iter().all(|rtt_ms| (sum(*rtt_ms) - 1.0).abs() < 1e-12));
     }
 }

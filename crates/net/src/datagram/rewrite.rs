@@ -55,7 +55,7 @@ pub fn transport_at(packet: &Packet) -> usize {
 }
 
 /// A datagram with these headers and the concatenated `parts` as payload, whose lengths must add up to
-/// `tcp.payload_len`. With [`Checksum::Partial`] the device that sends it completes the checksum; else this
+/// `tcp.payload_len`. Before it leaves, [`super::identification`] has to number it. With [`Checksum::Partial`] the device that sends it completes the checksum; else this
 /// function does.
 ///
 /// # Panics
@@ -127,7 +127,7 @@ fn finish(ip: IpHeader, tcp: TcpHeader, checksum: Checksum, mut bytes: Vec<u8>) 
         _ => sum.add_slice(&bytes[at..]).ones_complement(),
     };
     bytes[at + 16..at + 18].copy_from_slice(&field.to_ne_bytes());
-    let offload = Offload { checksum, ..Offload::default() };
+    let offload = Offload { checksum, unnumbered: ip.src.is_ipv4(), ..Offload::default() };
     Parsed { ip, transport: Transport::Tcp(tcp), payload: Payload::Datagram(bytes.into()), len, offload }
         .into()
 }
@@ -415,7 +415,9 @@ mod tests {
             let built = segment(old.ip, tcp, unparsed, Checksum::Unverified, parts.into_iter());
             assert!(checksum_is_right(&built));
             let Payload::Datagram(bytes) = &built.payload else { unreachable!() };
-            assert_eq!(parse(bytes).unwrap(), built);
+            let mut parsed = parse(bytes).unwrap();
+            parsed.offload.unnumbered = !v6;
+            assert_eq!(parsed, built);
             assert_eq!(Unparsed::of(&built), unparsed);
             assert_eq!(&bytes[header_len(&built)..], b"hello");
             let whole = segment(old.ip, tcp, unparsed, Checksum::Partial, [&b"hello"[..]].into_iter());

@@ -5,6 +5,7 @@
 //! they leave by routed mode's pair of devices, which has one.
 
 use super::slot::{ETHERNET_LEN, Slot, VNET_LEN};
+use paceline_net::identification::Identifications;
 use paceline_net::rewrite::{complete_checksum, header_len, leave_checksum, transport_at};
 use paceline_net::split::split;
 use paceline_net::tunnel::{self, Tunnel};
@@ -12,7 +13,6 @@ use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
 use paceline_pep::accelerator::PayloadSlice;
 use std::io::IoSlice;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 // Flags and types of `struct virtio_net_hdr` (linux/virtio_net.h).
 const NEEDS_CSUM: u8 = 1;
@@ -33,9 +33,6 @@ const VLAN_TYPES: [u16; 2] = [0x8100, 0x88a8];
 const MAX_COPY_BYTES: usize = 2048;
 /// Byte offset of the checksum in a TCP header (RFC 9293, section 3.1).
 const TCP_CHECKSUM_OFFSET: u16 = 16;
-
-/// Identification of outer IPv4 packets that the gateway makes.
-static NEXT_ID: AtomicU16 = AtomicU16::new(1);
 
 /// A link header: Ethernet addresses, VLAN_TYPES tags and EtherType; and the encapsulation behind it, if
 /// there is one.
@@ -307,21 +304,34 @@ impl Outgoing {
         out
     }
     /// The frames of a packet: one, unless it is a super-packet inside an encapsulation. `own`: the gateway
-    /// has made the packet.
-    pub fn frames(link: Link, packet: Packet, segment: u32, body: Vec<PayloadSlice>, own: bool) -> Vec<Self> {
+    /// has made the packet, and numbers its outer IPv4 headers.
+    pub fn frames(
+        link: Link,
+        packet: Packet,
+        segment: u32,
+        body: Vec<PayloadSlice>,
+        own: Option<&mut Identifications>,
+    ) -> Vec<Self> {
         match link.tunnel() {
-            Some(_) => Self::tunnelled(&link, packet, segment, &body, own),
+            Some(tunnel) => Self::tunnelled(&link, tunnel, packet, (segment, &body), own),
             None => vec![Self::gathered(link, packet, segment, body)],
         }
     }
     /// The frames of a packet inside the encapsulation of `link`: neither the kernel nor the device cuts
     /// super-packets there, nor completes the inner checksum.
-    fn tunnelled(link: &Link, packet: Packet, segment: u32, body: &[PayloadSlice], own: bool) -> Vec<Self> {
+    fn tunnelled(
+        link: &Link,
+        tunnel: &Tunnel,
+        packet: Packet,
+        (segment, body): (u32, &[PayloadSlice]),
+        mut own: Option<&mut Identifications>,
+    ) -> Vec<Self> {
         let frame = |mut packet: Packet| {
             complete_checksum(&mut packet);
             let Payload::Datagram(inner) = &packet.payload else { return None };
-            let id = own.then(|| NEXT_ID.fetch_add(1, Ordering::Relaxed));
-            let header = link.tunnel()?.emit(inner, id)?;
+            let hosts = tunnel.hosts_v4();
+            let id = own.as_mut().map(|own| hosts.map_or(0, |(src, dst)| own.take(src, dst, 1)));
+            let header = tunnel.emit(inner, id)?;
             let bytes = [&header[..], inner].concat();
             Some(Self::with_headers([0; VNET_LEN], link, Body::Bytes(bytes.into())))
         };

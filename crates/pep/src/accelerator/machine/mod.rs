@@ -34,6 +34,7 @@ use crate::accelerator::machine::timers::Timers;
 use crate::accelerator::rate::sample::{AckSample, LossSample};
 use crate::accelerator::stats::{AcceleratorStats, BypassReason};
 use paceline_net::fragments::{Fragments, is_fragment};
+use paceline_net::identification::Identifications;
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
 use paceline_net::{Duration, FlowKey, Instant, Packet, Payload, TcpFlags, TcpHeader};
 use std::collections::VecDeque;
@@ -59,6 +60,8 @@ pub struct Accelerator {
     timers: Timers,
     /// Fragments that wait for the rest of their datagram, by side.
     fragments: Fragments<Side>,
+    /// Numbers of the datagrams that are made here.
+    identifications: Identifications,
     /// The rest of a datagram that leaves as fragments, as a node's outputs.
     leaving: VecDeque<(Side, Packet)>,
     /// Devices with something to send, in the order of their turns.
@@ -88,6 +91,7 @@ impl Accelerator {
             devices: Table::new(seed),
             timers: Timers::default(),
             fragments: Fragments::default(),
+            identifications: Identifications::new(seed),
             leaving: VecDeque::new(),
             ready: VecDeque::new(),
             due: VecDeque::new(),

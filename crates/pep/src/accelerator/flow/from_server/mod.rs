@@ -33,6 +33,8 @@ pub(in crate::accelerator) struct ServerHeader {
     pub timestamp: u32,
     pub timestamp_echo: u32,
     pub flow_label: u32,
+    /// Without the ECN field.
+    pub traffic_class: u8,
     pub hop_limit: u8,
 }
 
@@ -64,6 +66,7 @@ pub(in crate::accelerator) struct FromServer {
     timestamp: u32,
     timestamp_echo: u32,
     flow_label: u32,
+    traffic_class: u8,
     hop_limit: u8,
     /// TS.Recent (RFC 7323): the server's timestamp to echo, and when it was recorded.
     ts_recent: u32,
@@ -92,6 +95,7 @@ impl FromServer {
             timestamp: handshake.server_timestamp,
             timestamp_echo: client_timestamp,
             flow_label: 0,
+            traffic_class: 0,
             hop_limit: DEFAULT_HOP_LIMIT,
             ts_recent: handshake.server_timestamp,
             ts_recent_epoch: handshake.server_epoch,
@@ -115,8 +119,8 @@ impl FromServer {
         &self.store
     }
     pub fn header(&self) -> ServerHeader {
-        let &Self { timestamp, timestamp_echo, flow_label, hop_limit, .. } = self;
-        ServerHeader { timestamp, timestamp_echo, flow_label, hop_limit }
+        let &Self { timestamp, timestamp_echo, flow_label, traffic_class, hop_limit, .. } = self;
+        ServerHeader { timestamp, timestamp_echo, flow_label, traffic_class, hop_limit }
     }
     /// End of the contiguous data in the store.
     pub fn next(&self) -> u64 {

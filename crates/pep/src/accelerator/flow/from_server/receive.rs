@@ -88,7 +88,7 @@ impl FromServer {
         (off, from, until): (u64, u64, u64),
     ) -> bool {
         let next = self.store.next();
-        self.hop_limit = packet.ip.hop_limit;
+        (self.traffic_class, self.hop_limit) = (packet.ip.traffic_class & !3, packet.ip.hop_limit);
         let unparsed = Unparsed::of(&packet);
         if packet.ip.src.is_ipv6() {
             self.flow_label = unparsed.flow_label;

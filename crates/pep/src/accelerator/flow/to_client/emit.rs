@@ -1,6 +1,7 @@
 //! Packets to the client in the server's name.
 
 use crate::accelerator::flow::context::Context;
+use crate::accelerator::flow::from_server::ServerHeader;
 use crate::accelerator::flow::from_server::store::Cut;
 use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
 use crate::accelerator::flow::views::ServerState;
@@ -108,8 +109,8 @@ impl ToClient {
 
 fn ip_header(server: &ServerState<'_>) -> IpHeader {
     let key = &server.connection.key;
-    let hop_limit = server.from_server.header().hop_limit;
-    IpHeader { src: key.src, dst: key.dst, traffic_class: 0, hop_limit, special: false }
+    let ServerHeader { traffic_class, hop_limit, .. } = server.from_server.header();
+    IpHeader { src: key.src, dst: key.dst, traffic_class, hop_limit, special: false }
 }
 
 fn tcp_header(server: &ServerState<'_>, off: u64, flags: TcpFlags) -> TcpHeader {

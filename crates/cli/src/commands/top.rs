@@ -230,6 +230,7 @@ mod tests {
             aside: false,
             guarded: true,
             filter_stopped: None,
+            notes: Vec::new(),
             switched_off: false,
             // Of another time than the list of connections.
             flows: 77,

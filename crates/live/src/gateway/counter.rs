@@ -94,6 +94,7 @@ counters! {
         FramesUnreadable = "frames-unreadable", "Frames that could not be parsed and were forwarded unchanged";
         FramesLostIn = "frames-lost-in", "Frames lost because a worker was too slow";
         FramesLostOut = "frames-lost-out", "Frames lost because an interface was too slow";
+        FramesRefused = "frames-refused", "Times that the queue of an interface refused a frame, which was kept and sent later";
         ConnectionsLeftAlone = "connections-left-alone", "Connections left to the kernel after their first packets";
         UploadsLeftAlone = "uploads-left-alone", "Times that a connection's upload was left to the kernel";
         Turns = "turns", "Turns of the workers";

@@ -93,6 +93,7 @@ fn operate(gateway: &Gateway, signals: &mut OperatorSignals, manager: &mut Manag
         polls += 1;
         if polls.is_multiple_of(POLLS_PER_CHECK) {
             check_interfaces(control_plane, &mut problem);
+            control_plane.check_notes().iter().for_each(|note| say(Level::Warning, "note", note));
         }
         check_filter(control_plane);
         manager.ping(|| control_plane.workers_turn());

@@ -5,7 +5,8 @@
 //! call [`operations`], which holds the configuration, the kernel programs and a channel to each worker.
 //! Workers answer [`requests`] between turns. Their snapshots are summed and returned as [`status`] or
 //! metrics. A [`capture`] copies one connection's packets from the workers to a pcapng stream.
-//! [`filter_watch`] compares filtered with unfiltered connections, [`experiments`] accelerated with untouched
+//! [`notes`] are conditions that the operator should
+//! know. [`filter_watch`] compares filtered with unfiltered connections, [`experiments`] accelerated with untouched
 //! devices.
 
 pub mod capture;
@@ -15,6 +16,8 @@ pub mod experiments;
 pub mod filter_watch;
 pub mod http;
 pub mod metrics;
+mod notes;
+mod notes;
 pub mod operations;
 pub mod protocol;
 pub mod requests;

@@ -9,6 +9,7 @@ use super::capture::{self, Captured};
 use super::experiments::Experiments;
 use super::filter_watch::FilterWatch;
 use super::metrics;
+use super::notes::Notes;
 use super::protocol::{ExperimentRequest, Response, StopReport};
 use super::requests::{Page, Snapshot, WorkerRequest};
 use super::status::{DeviceStatus, FlowStatus, Overview, Status};
@@ -67,6 +68,7 @@ pub struct ControlPlane {
     guardian: Mutex<Option<Guardian>>,
     draining: AtomicBool,
     aside: AtomicBool,
+    notes: Mutex<Notes>,
     /// The time limit of a stop that was requested and is not yet taken up.
     requested_stop: Mutex<Option<Duration>>,
     /// Clients that wait for the end of the gateway.
@@ -106,6 +108,7 @@ impl ControlPlane {
             guardian: Mutex::new(guardian),
             draining: AtomicBool::new(false),
             aside: AtomicBool::new(false),
+            notes: Mutex::default(),
             requested_stop: Mutex::default(),
             stop_clients: Mutex::default(),
         }
@@ -186,6 +189,7 @@ impl ControlPlane {
             aside: self.is_aside(),
             guarded: self.is_guarded(),
             filter_stopped: self.filter_stopped().map(|finding| finding.to_string()),
+            notes: lock(&self.notes).current().to_vec(),
             switched_off: lock(&self.experiments).is_switched_off(),
             flows: snapshot.flow_count,
             openings: snapshot.openings,
@@ -335,6 +339,12 @@ impl ControlPlane {
             self.send_to_all(|| WorkerRequest::Aside(aside.then_some(config.drain)));
         }
         fit
+    }
+    /// Looks for conditions that the operator should know. To be called about once a second. Returns the
+    /// notes that have appeared.
+    pub fn check_notes(&self) -> Vec<String> {
+        let (config, snapshot) = (self.config(), self.snapshot());
+        lock(&self.notes).check(&config, &snapshot.counters)
     }
     fn choose_devices(&self, assignment: Assignment) -> anyhow::Result<()> {
         lock(&self.steering).iter().try_for_each(|steering| steering.set_experiment(assignment))

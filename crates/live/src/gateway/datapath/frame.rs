@@ -10,8 +10,9 @@ use paceline_net::rewrite::{complete_checksum, header_len, leave_checksum, trans
 use paceline_net::split::split;
 use paceline_net::tunnel::{self, Tunnel};
 use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
-use paceline_pep::accelerator::PayloadSlice;
+use paceline_pep::accelerator::{PayloadSlice, Side};
 use std::io::IoSlice;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 // Flags and types of `struct virtio_net_hdr` (linux/virtio_net.h).
@@ -255,6 +256,8 @@ pub struct Outgoing {
     head: [u8; Self::HEAD_BYTES],
     head_len: u8,
     body: Body,
+    /// Source and destination of the datagram, of that inside an encapsulation.
+    hosts: Option<(IpAddr, IpAddr)>,
 }
 
 /// The bytes that follow the head of a frame.
@@ -274,7 +277,8 @@ impl Outgoing {
     }
     /// A frame whose payload, or the rest of it, is in slices.
     pub fn gathered(link: Link, mut packet: Packet, segment: u32, body: Vec<PayloadSlice>) -> Self {
-        let mut vnet = [0; VNET_LEN];
+        debug_assert!(!packet.offload.unnumbered, "a made datagram leaves with an identification");
+        let (mut vnet, hosts) = ([0; VNET_LEN], (packet.ip.src, packet.ip.dst));
         let payload = packet.tcp_header().map_or(0, |tcp| tcp.payload_len);
         let cut = segment > 0 && payload > segment;
         if cut && packet.offload.checksum != Checksum::Partial {
@@ -301,6 +305,7 @@ impl Outgoing {
             _ => Some(packet),
         };
         out.body = Body::Packet(rest, body);
+        out.hosts = Some(hosts);
         out
     }
     /// The frames of a packet: one, unless it is a super-packet inside an encapsulation. `own`: the gateway
@@ -329,11 +334,14 @@ impl Outgoing {
         let frame = |mut packet: Packet| {
             complete_checksum(&mut packet);
             let Payload::Datagram(inner) = &packet.payload else { return None };
-            let hosts = tunnel.hosts_v4();
-            let id = own.as_mut().map(|own| hosts.map_or(0, |(src, dst)| own.take(src, dst, 1)));
+            debug_assert!(!packet.offload.unnumbered, "a made datagram leaves with an identification");
+            let outer = tunnel.hosts_v4();
+            let id = own.as_mut().map(|own| outer.map_or(0, |(src, dst)| own.take(src, dst, 1)));
             let header = tunnel.emit(inner, id)?;
             let bytes = [&header[..], inner].concat();
-            Some(Self::with_headers([0; VNET_LEN], link, Body::Bytes(bytes.into())))
+            let mut frame = Self::with_headers([0; VNET_LEN], link, Body::Bytes(bytes.into()));
+            frame.hosts = Some((packet.ip.src, packet.ip.dst));
+            Some(frame)
         };
         let mut packet = paceline_net::rewrite::with_payload(packet, body.iter().map(PayloadSlice::as_bytes));
         if packet.tcp_header().is_some_and(|tcp| segment > 0 && tcp.payload_len > segment) {
@@ -353,7 +361,7 @@ impl Outgoing {
         Self::with_headers(vnet, &link, Body::Bytes(datagram))
     }
     fn with_headers(vnet: [u8; VNET_LEN], link: &Link, body: Body) -> Self {
-        let mut out = Self { head: [0; Self::HEAD_BYTES], head_len: 0, body };
+        let mut out = Self { head: [0; Self::HEAD_BYTES], head_len: 0, body, hosts: None };
         out.add(&vnet);
         out.add(link.as_bytes());
         out
@@ -365,6 +373,10 @@ impl Outgoing {
         room.copy_from_slice(bytes);
         self.head_len += bytes.len() as u8;
         true
+    }
+    /// The address of the device, of a frame that leaves by `side`.
+    pub fn device(&self, side: Side) -> Option<IpAddr> {
+        self.hosts.map(|(src, dst)| if side == Side::Mobile { dst } else { src })
     }
     /// Adds the parts of the frame to `parts`, for sendmsg(2).
     pub fn add_parts<'a>(&'a self, parts: &mut Vec<IoSlice<'a>>) {

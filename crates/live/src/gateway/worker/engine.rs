@@ -29,6 +29,7 @@ use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};
 use paceline_pep::ack_filter::Holdout;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The result of [`Engine::take`].
@@ -391,6 +392,10 @@ impl Engine {
     /// Sets the highest segment size that SYNs may announce.
     pub fn set_clamp(&mut self, clamp: Clamp) {
         self.clamp = clamp;
+    }
+    /// See [`Accelerator::hold_device`].
+    pub fn hold_device(&mut self, device: IpAddr, until: Instant) {
+        self.accelerators_mut().for_each(|accelerator| accelerator.hold_device(device, until));
     }
     /// See [`Accelerator::resume`].
     pub fn resume(&mut self) {

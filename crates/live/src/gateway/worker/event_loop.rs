@@ -104,7 +104,11 @@ impl Worker {
             engine.keep_journal();
         }
         let mut exits = exits.into_iter();
-        let port = |socket| Port::new(socket, exits.next().flatten());
+        let mut sides = [Side::Server, Side::Mobile].into_iter();
+        let port = |socket| {
+            let side = sides.next().unwrap_or(Side::Mobile);
+            Port::new(side, socket, exits.next().flatten())
+        };
         Self {
             engine,
             ports: sockets.map(port),
@@ -167,13 +171,24 @@ impl Worker {
         self.counters.turns += 1;
         let taken = self.receive(now, Side::Server)? + self.receive(now, Side::Mobile)?;
         self.engine.handle_timeout(now);
+        for port in &mut self.ports {
+            port.retry(now, &mut self.counters);
+        }
+        self.hold_devices(now);
         self.transmit(now);
         self.write_journal(now);
-        for side in [Side::Server, Side::Mobile] {
-            self.ports[side as usize].send(&mut self.counters);
+        for port in &mut self.ports {
+            port.send(now, &mut self.counters);
         }
         self.offload_uploads();
         Ok(taken)
+    }
+
+    /// Lets devices wait whose frames wait, so that their packets stay in the engine.
+    fn hold_devices(&mut self, now: Instant) {
+        for (device, until) in self.ports[Side::Mobile as usize].waiting_devices() {
+            self.engine.hold_device(device, until.max(now));
+        }
     }
 
     /// Leaves uploads to the kernel, unless packets of theirs may still be here: the kernel's would overtake
@@ -397,9 +412,10 @@ impl Worker {
         let timer = self.engine.next_timer().filter(|_| !self.is_send_queue_full()).unwrap_or(Instant::MAX);
         let max_sleep =
             if now.since(self.requested_at) < REQUEST_WINDOW { MAX_SLEEP_AFTER_REQUEST } else { MAX_SLEEP };
-        let until = timer.min(now + max_sleep);
+        let retry = self.ports.iter().filter_map(Port::next_retry).min().unwrap_or(Instant::MAX);
+        let until = timer.min(retry).min(now + max_sleep);
         let arrivals = self.ports.iter().map(|port| PollFd::new(port.socket.as_fd(), PollFlags::POLLIN));
-        let full = self.ports.iter().filter(|port| port.has_unsent());
+        let full = self.ports.iter().filter(|port| port.is_blocked());
         let room = full.map(|port| PollFd::new(port.exit().as_fd(), PollFlags::POLLOUT));
         let mut fds: Vec<PollFd<'_>> = arrivals.chain(room).collect();
         let wait = until.since(clock::now());

@@ -67,7 +67,7 @@ impl Direction {
     fn values<T: Ord>(&self, value: impl Fn(&Header) -> T) -> BTreeSet<T> {
         self.linux.iter().map(value).collect()
     }
-    /// Fields that hold for every segment, whoever has made it.
+    /// Fields that hold for every segment.
     fn check_all(&self) {
         let (hops, labels) = (self.values(|own| own.hops), self.values(|own| own.label));
         let (windows, acks) = (self.values(|own| own.window), self.values(|own| own.ack));

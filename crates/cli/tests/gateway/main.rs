@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // programs run in real time
 
 mod bridge;
+mod bridge_state;
 #[path = "../common/mod.rs"]
 mod common;
 mod deploy;
@@ -11,6 +12,7 @@ mod edges;
 mod experiment;
 mod fields;
 mod filter;
+mod firewall;
 mod mistakes;
 mod mtu;
 mod operation;

@@ -26,7 +26,7 @@ pub struct Identifications {
 }
 
 impl Identifications {
-    /// Counters whose starts outsiders cannot guess without the seed.
+    /// Counters whose starts follow from the seed, which has to be secret.
     pub fn new(seed: u64) -> Self {
         Self { counters: vec![0; COUNTERS].into(), secret: seed }
     }

@@ -55,8 +55,8 @@ pub fn transport_at(packet: &Packet) -> usize {
 }
 
 /// A datagram with these headers and the concatenated `parts` as payload, whose lengths must add up to
-/// `tcp.payload_len`. Before it leaves, [`super::identification`] has to number it. With [`Checksum::Partial`] the device that sends it completes the checksum; else this
-/// function does.
+/// `tcp.payload_len`. Before it leaves, [`super::identification`] has to number it. With
+/// [`Checksum::Partial`] the device that sends it completes the checksum; else this function does.
 ///
 /// # Panics
 /// If the datagram would exceed 65,535 bytes or mixes address versions.

@@ -25,13 +25,19 @@ impl Notes {
         &self.current
     }
     /// Looks at the counters, about once a second. Returns the notes that have appeared.
-    pub fn check(&mut self, config: &GatewayConfig, counters: &CounterValues) -> Vec<String> {
+    pub fn check(&mut self, config: &GatewayConfig, counters: &CounterValues, halted: bool) -> Vec<String> {
         let refused = counters.get(Counter::FramesRefused);
         let more = refused.saturating_sub(self.refused_before.replace(refused).unwrap_or(refused));
         self.queue_left = if more >= MIN_REFUSED { QUIET_CHECKS } else { self.queue_left.saturating_sub(1) };
         let mut found = Vec::new();
+        let (server, mobile) = (&config.server, &config.mobile);
+        if halted {
+            found.push(format!(
+                "{server} or {mobile} does not forward on the bridge (down, or blocked by a spanning tree): \
+                 nothing is accelerated meanwhile"
+            ));
+        }
         if self.queue_left > 0 {
-            let (server, mobile) = (&config.server, &config.mobile);
             found.push(format!(
                 "the queue of {mobile} or {server} is full and refuses frames, which wait: a shaper (tc) or a slow \
                  link on this machine; devices that share it get no queue of their own, and a shaper belongs \
@@ -54,7 +60,7 @@ mod tests {
         let (mut notes, mut counters) = (Notes::default(), CounterValues::default());
         let mut check = |more: u64| {
             counters.extend([(Counter::FramesRefused, more)]);
-            let new = notes.check(&config, &counters).len();
+            let new = notes.check(&config, &counters, false).len();
             (new, notes.current().len())
         };
         assert_eq!([check(5), check(MIN_REFUSED - 1), check(MIN_REFUSED)], [(0, 0), (0, 0), (1, 1)]);

@@ -8,6 +8,7 @@
 use super::capture::{self, Captured};
 use super::experiments::Experiments;
 use super::filter_watch::FilterWatch;
+use super::leaving::Leaving;
 use super::metrics;
 use super::notes::Notes;
 use super::protocol::{ExperimentRequest, Response, StopReport};
@@ -18,11 +19,11 @@ use crate::gateway::counter::Counter;
 use crate::gateway::crash_recovery::guardian::Guardian;
 use crate::gateway::datapath::steering::Steering;
 use crate::gateway::experiment::ExperimentStatus;
-use crate::gateway::interfaces::{bridge, mtu, router};
+use crate::gateway::interfaces::{bridge, firewall, mtu, router};
 use crate::gateway::random::random;
 use crate::realtime::clock;
 use crate::service::log::{self, Level};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use paceline_net::{Duration, FlowKey, Instant};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
 use paceline_pep::ack_filter::Finding;
@@ -69,6 +70,7 @@ pub struct ControlPlane {
     draining: AtomicBool,
     aside: AtomicBool,
     notes: Mutex<Notes>,
+    leaving: Mutex<Leaving>,
     /// The time limit of a stop that was requested and is not yet taken up.
     requested_stop: Mutex<Option<Duration>>,
     /// Clients that wait for the end of the gateway.
@@ -109,6 +111,7 @@ impl ControlPlane {
             draining: AtomicBool::new(false),
             aside: AtomicBool::new(false),
             notes: Mutex::default(),
+            leaving: Mutex::default(),
             requested_stop: Mutex::default(),
             stop_clients: Mutex::default(),
         }
@@ -293,7 +296,9 @@ impl ControlPlane {
         {
             steering.change_policies(&new).map_err(|error| format!("{error:#}"))?;
         }
-        // A filter that was switched off is on again.
+        // A filter that was switched off is on again, and so is a gateway whose acknowledgments did not
+        // leave.
+        *lock(&self.leaving) = Leaving::default();
         *lock(&self.filter_watch) = FilterWatch::new(&new.filter);
         *current = Arc::new(new);
         let config = Arc::clone(&current);
@@ -322,7 +327,7 @@ impl ControlPlane {
                 let (bridge, fit) = bridge::inspect(&config)?;
                 let set = |steering: &Steering| bridge.iter().try_for_each(|now| steering.set_bridge(now));
                 lock(&self.steering).iter().try_for_each(set)?;
-                fit
+                fit.and_then(|()| firewall::check_bridge())
             }
             Mode::Routed => {
                 let interfaces =
@@ -330,7 +335,7 @@ impl ControlPlane {
                 let addresses: Vec<IpAddr> =
                     interfaces.filter_map(|interface| own_address(&interface)).collect();
                 lock(&self.steering).iter().try_for_each(|steering| steering.set_local(&addresses))?;
-                router::inspect(&config)?
+                router::inspect(&config)?.and_then(|()| self.check_firewall())
             }
         };
         self.update_clamp(&config)?;
@@ -340,11 +345,30 @@ impl ControlPlane {
         }
         fit
     }
+    fn check_firewall(&self) -> anyhow::Result<()> {
+        if lock(&self.leaving).is_found() {
+            bail!(
+                "acknowledgments that the gateway sends do not leave this machine: a firewall drops what conntrack \
+                 calls INVALID; `sysctl net.netfilter.nf_conntrack_tcp_be_liberal=1`, then `paceline gateway reload`"
+            );
+        }
+        Ok(())
+    }
+    /// Whether acknowledgments are found not to leave this machine, since the last call. To be called several
+    /// times a second; [`Self::check_interfaces`] then steps aside.
+    pub fn check_leaving(&self) -> bool {
+        if self.config().mode == Mode::Bridge || lock(&self.leaving).is_found() {
+            return false;
+        }
+        let counters = self.snapshot().counters;
+        lock(&self.leaving).check(counters.get(Counter::AcksOut), counters.get(Counter::AcksLeft))
+    }
     /// Looks for conditions that the operator should know. To be called about once a second. Returns the
     /// notes that have appeared.
     pub fn check_notes(&self) -> Vec<String> {
         let (config, snapshot) = (self.config(), self.snapshot());
-        lock(&self.notes).check(&config, &snapshot.counters)
+        let halted = lock(&self.steering).as_ref().is_some_and(Steering::is_halted);
+        lock(&self.notes).check(&config, &snapshot.counters, halted)
     }
     fn choose_devices(&self, assignment: Assignment) -> anyhow::Result<()> {
         lock(&self.steering).iter().try_for_each(|steering| steering.set_experiment(assignment))

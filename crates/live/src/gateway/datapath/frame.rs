@@ -9,7 +9,7 @@ use paceline_net::identification::Identifications;
 use paceline_net::rewrite::{complete_checksum, header_len, leave_checksum, transport_at};
 use paceline_net::split::split;
 use paceline_net::tunnel::{self, Tunnel};
-use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
+use paceline_net::{Checksum, Packet, Payload, TcpFlags, TcpHeader, wire};
 use paceline_pep::accelerator::{PayloadSlice, Side};
 use std::io::IoSlice;
 use std::net::IpAddr;
@@ -258,6 +258,7 @@ pub struct Outgoing {
     body: Body,
     /// Source and destination of the datagram, of that inside an encapsulation.
     hosts: Option<(IpAddr, IpAddr)>,
+    is_ack: bool,
 }
 
 /// The bytes that follow the head of a frame.
@@ -278,7 +279,8 @@ impl Outgoing {
     /// A frame whose payload, or the rest of it, is in slices.
     pub fn gathered(link: Link, mut packet: Packet, segment: u32, body: Vec<PayloadSlice>) -> Self {
         debug_assert!(!packet.offload.unnumbered, "a made datagram leaves with an identification");
-        let (mut vnet, hosts) = ([0; VNET_LEN], (packet.ip.src, packet.ip.dst));
+        let (mut vnet, hosts, is_ack) =
+            ([0; VNET_LEN], (packet.ip.src, packet.ip.dst), packet.tcp_header().is_some_and(is_ack));
         let payload = packet.tcp_header().map_or(0, |tcp| tcp.payload_len);
         let cut = segment > 0 && payload > segment;
         if cut && packet.offload.checksum != Checksum::Partial {
@@ -305,7 +307,7 @@ impl Outgoing {
             _ => Some(packet),
         };
         out.body = Body::Packet(rest, body);
-        out.hosts = Some(hosts);
+        (out.hosts, out.is_ack) = (Some(hosts), is_ack);
         out
     }
     /// The frames of a packet: one, unless it is a super-packet inside an encapsulation. `own`: the gateway
@@ -361,7 +363,7 @@ impl Outgoing {
         Self::with_headers(vnet, &link, Body::Bytes(datagram))
     }
     fn with_headers(vnet: [u8; VNET_LEN], link: &Link, body: Body) -> Self {
-        let mut out = Self { head: [0; Self::HEAD_BYTES], head_len: 0, body, hosts: None };
+        let mut out = Self { head: [0; Self::HEAD_BYTES], head_len: 0, body, hosts: None, is_ack: false };
         out.add(&vnet);
         out.add(link.as_bytes());
         out
@@ -373,6 +375,10 @@ impl Outgoing {
         room.copy_from_slice(bytes);
         self.head_len += bytes.len() as u8;
         true
+    }
+    /// Whether it is a plain frame with an empty segment that acknowledges.
+    pub fn is_ack(&self) -> bool {
+        self.is_ack
     }
     /// The address of the device, of a frame that leaves by `side`.
     pub fn device(&self, side: Side) -> Option<IpAddr> {
@@ -391,6 +397,11 @@ impl Outgoing {
             }
         }
     }
+}
+
+fn is_ack(tcp: &TcpHeader) -> bool {
+    let other = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
+    tcp.payload_len == 0 && tcp.flags.contains(TcpFlags::ACK) && !tcp.flags.intersects(other)
 }
 
 #[cfg(test)]

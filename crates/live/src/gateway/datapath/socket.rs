@@ -258,7 +258,8 @@ impl PacketSocket {
         }
         Ok(received)
     }
-    /// Whether an error of [`Self::send`] says that the interface's queue (qdisc) has refused the first frame.
+    /// Whether an error of [`Self::send`] says that the interface's queue (qdisc) has refused the first
+    /// frame.
     pub fn is_refused(error: &io::Error) -> bool {
         error.raw_os_error() == Some(libc::ENOBUFS)
     }

@@ -27,7 +27,7 @@ use paceline_pep::accelerator::Side;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 /// Time for full sockets to drain when the worker ends. Chosen: 4096 full frames take 50 ms at 1 Gb/s.
@@ -83,6 +83,9 @@ pub struct Worker {
     draining_until: Option<Instant>,
     /// The kernel is to forward everything for the time being.
     aside: bool,
+    /// A port of the bridge does not forward: frames are discarded, as the bridge does.
+    halted: Arc<AtomicBool>,
+    was_halted: bool,
     requested_at: Instant,
     /// Time of the last turn in nanoseconds, for the watchdog.
     turned_at: Arc<AtomicU64>,
@@ -127,12 +130,18 @@ impl Worker {
             overloaded_until: Instant::ZERO,
             draining_until: None,
             aside: false,
+            halted: Arc::default(),
+            was_halted: false,
             requested_at: Instant::ZERO,
             turned_at: Arc::new(AtomicU64::new(clock::now().as_nanos())),
             released_before_end: (0, 0),
         }
     }
 
+    /// Frames are discarded while this is true.
+    pub fn halt_by(&mut self, halted: Arc<AtomicBool>) {
+        self.halted = halted;
+    }
     /// The time of the worker's last turn, in nanoseconds of [`clock::now`].
     pub fn turned_at(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.turned_at)
@@ -169,15 +178,22 @@ impl Worker {
     /// Receives, processes and sends packets. Returns the number of received frames.
     fn turn(&mut self, now: Instant) -> anyhow::Result<usize> {
         self.counters.turns += 1;
+        let halted = self.halted.load(Ordering::Relaxed);
+        if std::mem::replace(&mut self.was_halted, halted) && !halted {
+            self.engine.on_absence(now);
+        }
         let taken = self.receive(now, Side::Server)? + self.receive(now, Side::Mobile)?;
         self.engine.handle_timeout(now);
-        for port in &mut self.ports {
+        for port in self.ports.iter_mut().filter(|_| !halted) {
             port.retry(now, &mut self.counters);
         }
         self.hold_devices(now);
         self.transmit(now);
         self.write_journal(now);
         for port in &mut self.ports {
+            if self.halted.load(Ordering::Relaxed) {
+                port.discard(&mut self.counters);
+            }
             port.send(now, &mut self.counters);
         }
         self.offload_uploads();
@@ -219,6 +235,7 @@ impl Worker {
             self.engine.prefetch(side, &arrivals);
             for arrival in arrivals.drain(..) {
                 match arrival {
+                    _ if self.was_halted => {}
                     Arrival::Datagram(link, packet) => self.on_datagram(now, side, link, packet),
                     Arrival::Malformed(link, malformed) => {
                         self.counters.unreadable += 1;

@@ -63,6 +63,11 @@ impl Port {
             counters.lost_out += 1;
         }
     }
+    /// Discards all frames.
+    pub fn discard(&mut self, counters: &mut Counters) {
+        counters.lost_out += self.send_queue.len() as u64 + self.waiting.clear();
+        self.send_queue.clear();
+    }
     /// Tries frames again that the interface's queue has refused.
     pub fn retry(&mut self, now: Instant, counters: &mut Counters) {
         if self.waiting.next_at().is_none_or(|at| at > now) {
@@ -105,7 +110,8 @@ impl Port {
                 Ok(0) => return,
                 Ok(sent) => {
                     counters.frames_out += sent as u64;
-                    send_queue.drain(..sent);
+                    let acks = send_queue.drain(..sent).filter(Outgoing::is_ack).count();
+                    counters.acks_out += if *side == Side::Server { acks as u64 } else { 0 };
                 }
                 Err(error) if PacketSocket::is_refused(&error) => {
                     counters.refused += 1;

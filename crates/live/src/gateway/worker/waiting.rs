@@ -68,6 +68,12 @@ impl Waiting {
         }
         fits
     }
+    /// Discards all frames; their number.
+    pub fn clear(&mut self) -> u64 {
+        let count = self.groups.values().map(|group| group.frames.len() as u64).sum();
+        self.groups.clear();
+        count
+    }
     /// When [`Self::retry`] is to be called.
     pub fn next_at(&self) -> Option<Instant> {
         self.groups.values().map(|group| group.retry_at).min()

@@ -419,7 +419,7 @@ int gateway_egress(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
 	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
-	struct packet packet = { .skb = skb, .from_network = 1 };
+	struct packet packet = { .skb = skb };
 	struct segment segment;
 
 	if (!s || skb->ingress_ifindex != s->entry_ifindex)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// The usual rules of a router: what belongs to no connection is dropped.
 const RULES: &str = "table ip own { chain forward { type filter hook forward priority 0; policy drop; \
     ct state invalid counter drop; ct state established,related accept; iifname \"mob\" ct state new accept; \
-    iifname \"paceline0r\" ct state new accept; } }";
+    iifname \"paceline0r\" ct state new accept\n}\n}\n";
 const URL: &str = "http://10.20.0.1:8000";
 
 fn routed() -> Option<Testbed> {
@@ -72,11 +72,8 @@ fn bridge_mode_steps_aside_while_its_frames_pass_a_firewall_that_follows_connect
     // By bridge netfilter, where the kernel has it.
     let calls = "/proc/sys/net/bridge/bridge-nf-call-iptables";
     if testbed.try_shell(&testbed.middlebox, &format!("echo 1 > {calls}")).code == 0 {
-        testbed.dir.write(
-            "rules.nft",
-            "table ip own { chain forward { type filter hook forward priority 0; \
-            ct state invalid drop; } }",
-        );
+        let rules = "table ip own {\nchain forward {\ntype filter hook forward priority 0;\nct state invalid drop\n}\n}\n";
+        testbed.dir.write("rules.nft", rules);
         testbed.shell(&testbed.middlebox, "nft -f rules.nft");
         wait_for("the gateway to step aside", || (testbed.status()["aside"] == true).then_some(()));
         testbed.download("file", HTTP);

@@ -8,7 +8,7 @@
 use super::capture::{self, Captured};
 use super::experiments::Experiments;
 use super::filter_watch::FilterWatch;
-use super::leaving::Leaving;
+use super::leaving::{Acks, Leaving};
 use super::metrics;
 use super::notes::Notes;
 use super::protocol::{ExperimentRequest, Response, StopReport};
@@ -335,7 +335,7 @@ impl ControlPlane {
                 let addresses: Vec<IpAddr> =
                     interfaces.filter_map(|interface| own_address(&interface)).collect();
                 lock(&self.steering).iter().try_for_each(|steering| steering.set_local(&addresses))?;
-                router::inspect(&config)?.and_then(|()| self.check_firewall())
+                router::inspect(&config)?.and_then(|()| self.check_firewall(&config.server))
             }
         };
         self.update_clamp(&config)?;
@@ -345,11 +345,12 @@ impl ControlPlane {
         }
         fit
     }
-    fn check_firewall(&self) -> anyhow::Result<()> {
+    fn check_firewall(&self, server: &str) -> anyhow::Result<()> {
         if lock(&self.leaving).is_found() {
             bail!(
-                "acknowledgments that the gateway sends do not leave this machine: a firewall drops what conntrack \
-                 calls INVALID; `sysctl net.netfilter.nf_conntrack_tcp_be_liberal=1`, then `paceline gateway reload`"
+                "early acknowledgments do not leave this machine by {server}: a firewall drops those that conntrack \
+                 calls INVALID (`sysctl net.netfilter.nf_conntrack_tcp_be_liberal=1` has them pass), or a route \
+                 goes elsewhere; `paceline gateway reload` tries again"
             );
         }
         Ok(())
@@ -361,7 +362,9 @@ impl ControlPlane {
             return false;
         }
         let counters = self.snapshot().counters;
-        lock(&self.leaving).check(counters.get(Counter::AcksOut), counters.get(Counter::AcksLeft))
+        let [sent, early, left] =
+            [Counter::AcksOut, Counter::EarlyAcks, Counter::AcksLeft].map(|counter| counters.get(counter));
+        lock(&self.leaving).check(Acks { sent, early, left })
     }
     /// Looks for conditions that the operator should know. To be called about once a second. Returns the
     /// notes that have appeared.

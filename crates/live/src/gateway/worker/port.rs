@@ -92,7 +92,7 @@ impl Port {
     pub fn send(&mut self, now: Instant, counters: &mut Counters) {
         let Self { side, socket, exit, send_queue, waiting } = self;
         let socket = exit.as_ref().unwrap_or(socket);
-        let mut keep = |waiting: &mut Waiting, counters: &mut Counters, frame: Outgoing| {
+        let keep = |waiting: &mut Waiting, counters: &mut Counters, frame: Outgoing| {
             counters.lost_out += u64::from(!waiting.keep(now, frame.device(*side), frame));
         };
         if !waiting.is_empty() {
@@ -109,6 +109,7 @@ impl Port {
             match send(socket, send_queue) {
                 Ok(0) => return,
                 Ok(sent) => {
+                    waiting.on_sent();
                     counters.frames_out += sent as u64;
                     let acks = send_queue.drain(..sent).filter(Outgoing::is_ack).count();
                     counters.acks_out += if *side == Side::Server { acks as u64 } else { 0 };

@@ -106,8 +106,9 @@ impl Accelerator {
     }
 
     /// A packet arrives from `side`. Fragments of a connection's datagrams wait for each other.
-    pub fn input(&mut self, now: Instant, side: Side, packet: Packet) {
+    pub fn input(&mut self, now: Instant, side: Side, mut packet: Packet) {
         self.packets += 1;
+        packet.offload.unnumbered = false; // it has the identification of its sender
         let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header().copied()) else {
             if is_fragment(&packet) {
                 return self.on_fragment(now, side, packet);

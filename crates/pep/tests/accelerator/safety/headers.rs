@@ -194,6 +194,18 @@ fn header_fields_are_those_of_the_original() {
         "ACKs from here have the client's fields"
     );
 
+    // A retransmission is not ECN-capable (RFC 3168, section 6.1.5); a probe has the class of the data.
+    let mut bed = TestBed::open_cleared(|bed| bed.ecn = true);
+    let marked = patched_valid(&bed.server_data(1, SEGMENT), |raw| raw[1] = 0xb8 | 2);
+    bed.server_sends(marked);
+    bed.wait(5000);
+    let classes: Vec<u8> = bed.to_client.iter().map(|packet| packet.ip.traffic_class).collect();
+    assert!(classes.len() > 1, "it was sent again: {classes:?}");
+    assert!(classes[0] == 0xba && classes[1..].iter().all(|class| *class == 0xb8), "{classes:?}");
+    let id = |packet: &Packet| u16::from_be_bytes([wire::emit(packet)[4], wire::emit(packet)[5]]);
+    let ids: Vec<u16> = bed.to_client.iter().map(id).collect();
+    assert!(ids.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1)), "{ids:?}");
+
     let mut bed = TestBed::new(AcceleratorConfig::default()).v6();
     bed.handshake();
     bed.clear();

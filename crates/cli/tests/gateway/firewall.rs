@@ -37,7 +37,7 @@ fn routed_mode_steps_aside_of_a_firewall_that_drops_early_acknowledgments() {
     let start = Instant::now();
     testbed.download("file", URL);
     println!("{:.2} s with the gateway stepping aside", start.elapsed().as_secs_f64());
-    wait_for_message(&mut gateway, "do not leave this machine");
+    wait_for_message(&mut gateway, "do not leave this machine by srv");
     let flows = testbed.counter("flows");
     testbed.download("file", URL);
     assert_eq!(testbed.counter("flows"), flows, "the kernel forwards");

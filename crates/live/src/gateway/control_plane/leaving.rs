@@ -1,6 +1,6 @@
 //! Watches whether acknowledgments that the gateway sends towards servers leave this machine, in routed mode:
-//! a firewall behind the gateway may drop those that it does not expect, which are the early ones. The workers
-//! count what they send, and a kernel program what leaves by the servers' interface.
+//! a firewall behind the gateway may drop those that it does not expect, which are the early ones. The
+//! workers count what they send, and a kernel program what leaves by the servers' interface.
 
 /// Early acknowledgments of a comparison. Chosen: a few may wait for the address of a neighbour.
 const MIN_EARLY: u64 = 8;

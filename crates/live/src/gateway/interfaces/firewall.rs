@@ -9,7 +9,7 @@
 //!   aside.
 
 use crate::gateway::config::{GatewayConfig, Mode};
-use crate::linux::nftables::{StateRule, state_rules};
+use crate::linux::nftables::{Chain, state_chains};
 use anyhow::bail;
 use std::fs;
 
@@ -24,11 +24,11 @@ const BOTH: u8 = 1;
 /// The setting by which conntrack accepts segments outside of the windows that it knows.
 const LIBERAL: &str = "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal";
 
-/// The first rule with the state of connections that forwarded packets of this mode can meet.
-fn rule(mode: Mode) -> Option<StateRule> {
+/// The first chain with the state of connections that forwarded packets of this mode can meet.
+fn chain(mode: Mode) -> Option<Chain> {
     let on = |version: &str| is_on(&format!("/proc/sys/net/bridge/bridge-nf-call-{version}"));
     let (ip, ip6) = (on("iptables"), on("ip6tables"));
-    let meets = |rule: &StateRule| match (mode, rule.family) {
+    let meets = |chain: &Chain| match (mode, chain.family) {
         (Mode::Routed, BRIDGE) => false,
         (Mode::Routed, _) | (Mode::Bridge, BRIDGE) => true,
         (Mode::Bridge, IPV4) => ip,
@@ -37,7 +37,7 @@ fn rule(mode: Mode) -> Option<StateRule> {
         (Mode::Bridge, _) => false,
     };
     // Without the privilege to read rules, nothing is known.
-    state_rules().unwrap_or_default().into_iter().find(meets)
+    state_chains().unwrap_or_default().into_iter().find(meets)
 }
 
 fn is_on(path: &str) -> bool {
@@ -49,7 +49,7 @@ pub fn warning(config: &GatewayConfig) -> Option<String> {
     if config.mode == Mode::Bridge || is_on(LIBERAL) {
         return None;
     }
-    let place = rule(Mode::Routed)?.place;
+    let place = chain(Mode::Routed)?;
     Some(format!(
         "this machine's firewall looks at the state of connections ({place}), where early acknowledgments count \
          as INVALID: if a rule drops these, the gateway steps aside; `sysctl \
@@ -57,19 +57,21 @@ pub fn warning(config: &GatewayConfig) -> Option<String> {
     ))
 }
 
-/// A remark on this machine's firewall, for either mode.
+/// A remark on this machine's firewall, for both modes.
 pub fn remark() -> Option<String> {
     let routed =
-        rule(Mode::Routed).filter(|_| !is_on(LIBERAL)).map(|rule| (rule, "routed mode may step aside"));
-    let bridged = rule(Mode::Bridge).map(|rule| (rule, "bridge mode steps aside"));
-    let (StateRule { place, .. }, effect) = bridged.or(routed)?;
-    Some(format!("a firewall looks at the state of connections, {place}: {effect}"))
+        chain(Mode::Routed).filter(|_| !is_on(LIBERAL)).map(|own| (own, "routed mode may step aside"));
+    let bridged = chain(Mode::Bridge).map(|own| (own, "bridge mode steps aside"));
+    let effects: Vec<&str> = [&routed, &bridged].into_iter().flatten().map(|(_, effect)| *effect).collect();
+    let effects = effects.join(", ");
+    let (place, _) = routed.or(bridged)?;
+    Some(format!("a firewall looks at the state of connections, {place}: {effects}"))
 }
 
 /// Refuses a bridge whose frames pass a firewall that looks at the state of connections.
 pub fn check_bridge() -> anyhow::Result<()> {
-    if let Some(StateRule { family, place }) = rule(Mode::Bridge) {
-        let remedy = match family {
+    if let Some(place) = chain(Mode::Bridge) {
+        let remedy = match place.family {
             BRIDGE => "remove the rule, or leave it to routed mode",
             _ => "`sysctl net.bridge.bridge-nf-call-iptables=0 net.bridge.bridge-nf-call-ip6tables=0`",
         };

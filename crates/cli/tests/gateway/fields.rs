@@ -69,13 +69,14 @@ impl Direction {
     }
     /// Fields that hold for every segment.
     fn check_all(&self) {
+        let fragments = self.values(|own| own.fragment);
         let (hops, labels) = (self.values(|own| own.hops), self.values(|own| own.label));
         let (windows, acks) = (self.values(|own| own.window), self.values(|own| own.ack));
         let stamps = self.values(|own| own.stamps.map(|own| own.0));
         let mut latest = 0;
         for own in &self.arrived {
             assert!(own.right, "checksums: {own:?}");
-            assert!(own.fragment.is_none_or(|field| field == DF), "fragmentation: {own:?}");
+            assert!(fragments.contains(&own.fragment), "fragmentation: {own:?}");
             assert!(hops.contains(&own.hops) && labels.contains(&own.label), "{own:?}");
             assert!(stamps.contains(&own.stamps.map(|own| own.0)), "TSval: {own:?}");
             let stamp = own.stamps.map_or(0, |own| own.0);
@@ -98,7 +99,8 @@ impl Direction {
     }
 }
 
-fn compare(address: &str) {
+/// `discovery`: the server discovers the path MTU, so its datagrams have DF.
+fn compare(address: &str, discovery: bool) {
     let Some(testbed) = Testbed::new(&["python3", "ethtool", "sysctl"]) else { return };
     testbed.dir.write("fields.py", include_str!("../common/fields.py"));
     for (namespace, device) in [
@@ -112,6 +114,7 @@ fn compare(address: &str) {
     for end in [&testbed.client, &testbed.server] {
         testbed.shell(end, "sysctl -qw net.ipv4.tcp_ecn=1");
     }
+    testbed.shell(&testbed.server, &format!("sysctl -qw net.ipv4.ip_no_pmtu_disc={}", u8::from(!discovery)));
     let gateway = testbed.gateway(INTERFACES);
     let mut server = testbed.serve("server", 9000, &format!("python3 fields.py srv0 serve {SERVER_CLASS}"));
     let client = testbed.shell(&testbed.client, &format!("python3 fields.py cli0 {address} {CLIENT_CLASS}"));
@@ -135,6 +138,8 @@ fn compare(address: &str) {
         assert!(!own.has(PSH) || pushed.contains(&own.end()), "PSH: {own:?}");
         assert!(urgent.contains(&own.urgent_end()), "URG: {own:?}");
     }
+    let df = if discovery { DF } else { 0 };
+    assert!(down.linux.iter().all(|own| own.fragment.is_none_or(|field| field == df)));
     assert!(down.linux.iter().all(|own| own.class & ECN == if own.payload > 0 { ECT } else { 0 }));
     let data = || down.arrived.iter().filter(|own| own.payload > 0);
     assert!(data().any(|own| own.has(URG)) && data().filter(|own| own.has(PSH)).count() > 1);
@@ -151,10 +156,15 @@ fn compare(address: &str) {
 
 #[test]
 fn made_segments_have_the_header_fields_that_linux_fills() {
-    compare(SERVER);
+    compare(SERVER, true);
 }
 
 #[test]
 fn made_segments_of_ipv6_have_the_header_fields_that_linux_fills() {
-    compare(SERVER6);
+    compare(SERVER6, true);
+}
+
+#[test]
+fn made_segments_may_be_fragmented_where_the_servers_may() {
+    compare(SERVER, false);
 }

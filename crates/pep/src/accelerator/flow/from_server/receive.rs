@@ -90,8 +90,8 @@ impl FromServer {
         let next = self.store.next();
         (self.traffic_class, self.hop_limit) = (packet.ip.traffic_class & !3, packet.ip.hop_limit);
         let unparsed = Unparsed::of(&packet);
-        if packet.ip.src.is_ipv6() {
-            self.flow_label = unparsed.flow_label;
+        if matches!(packet.payload, Payload::Datagram(_)) {
+            self.unparsed = Unparsed { urgent: 0, ..unparsed };
         }
         let mark = Mark {
             traffic_class: forwarded_class(&packet.ip, client.connection.negotiated.ecn),

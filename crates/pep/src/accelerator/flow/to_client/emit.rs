@@ -44,7 +44,7 @@ impl ToClient {
         }
         let tcp = TcpHeader { payload_len: len, ..tcp_header(server, off, flags) };
         let urgent = mark.map_or(0, |mark| mark.urgent);
-        let unparsed = Unparsed { urgent, flow_label: server.from_server.header().flow_label };
+        let unparsed = Unparsed { urgent, ..server.from_server.header().unparsed };
         let gathers = cx.config.gather && len >= MIN_GATHERED_BYTES;
         let store = server.from_server.store();
         let body = if gathers { store.share(off, len, MAX_SLICES) } else { None };
@@ -101,7 +101,7 @@ impl ToClient {
     ) {
         let mut tcp = tcp_header(server, off, flags);
         tcp.options.sack = sack;
-        let unparsed = Unparsed { urgent: 0, flow_label: server.from_server.header().flow_label };
+        let unparsed = server.from_server.header().unparsed;
         let packet = server.connection.empty_segment(ip_header(server), tcp, unparsed);
         cx.out.push_back(Transmission::whole(Side::Mobile, packet));
     }

@@ -134,7 +134,7 @@ PLACES: dict[str, tuple[str, Row, tuple[int, int]]] = {
         "Place 5: a lab on one machine",
         [
             Box("phone", "namespace"),
-            Line("tbf: 50 Mb/s", True, "phone0 = mobile"),
+            Line("tbf in radio", True, "phone0 = mobile"),
             Box("gateway", "bridge"),
             Line("veth", below="server0 = server"),
             Box("server", "namespace"),

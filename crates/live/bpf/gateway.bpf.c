@@ -8,7 +8,8 @@
 // verdict, and the kernel forwards.
 //
 // These packets stay in the kernel: everything but TCP between other hosts; packets to this machine; prefixes
-// with the action `leave`; connections that the accelerator does not handle; and all packets of a worker
+// with the action `leave`; on a bridge, packets to a host behind the same port, and all packets while a port
+// does not forward; connections that the accelerator does not handle; and all packets of a worker
 // without a heartbeat. Packet-too-big messages go to the worker and to the kernel.
 //
 // Of a fragmented datagram only the first fragment has the ports. The other ones follow its verdict if they
@@ -92,6 +93,23 @@ struct {
 	__type(value, struct experiment);
 } experiments SEC(".maps");
 
+// Ethernet addresses that the bridge knows, as in its forwarding database.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct station);
+	__type(value, __u32);
+} stations SEC(".maps");
+
+// 1: a port of the bridge does not forward.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} halted SEC(".maps");
+
 // This machine's own addresses, in routed mode.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -129,19 +147,27 @@ static __always_inline void count(__u32 which)
 		*counter += 1;
 }
 
-// Whether the packet is unicast to another host.
+// Whether the packet is unicast to another host, and, on a bridge, to one that is not known to be behind the
+// same port.
 static __always_inline int is_for_another(struct __sk_buff *skb, const struct settings *s)
 {
-	__u8 to[6];
+	struct station to = {};
+	__u32 zero = 0, *port, *halt;
 
 	if (s->routed)
 		return skb->pkt_type == PACKET_HOST;
 	if (skb->pkt_type != PACKET_OTHERHOST)
 		return 0;
-	if (bpf_skb_load_bytes_relative(skb, 0, to, 6, BPF_HDR_START_MAC) < 0)
+	halt = bpf_map_lookup_elem(&halted, &zero);
+	if (!halt || *halt)
+		return 0;
+	if (bpf_skb_load_bytes_relative(skb, 0, to.address, 6, BPF_HDR_START_MAC) < 0)
+		return 0;
+	port = bpf_map_lookup_elem(&stations, &to);
+	if (port && (*port == THIS_MACHINE || *port == skb->ifindex))
 		return 0;
 	for (int i = 0; i < 6; i++)
-		if (to[i] != s->bridge[i])
+		if (to.address[i] != s->bridge[i])
 			return 1;
 	return 0;
 }
@@ -385,6 +411,24 @@ int gateway_ingress(struct __sk_buff *skb)
 	if (verdict == REDIRECT)
 		return redirect(skb);
 	return verdict == TAKE ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+}
+
+// Counts the acknowledgments of the gateway that leave, behind the firewall of this machine (routed mode).
+SEC("tcx/egress")
+int gateway_egress(struct __sk_buff *skb)
+{
+	__u32 zero = 0;
+	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
+	struct packet packet = { .skb = skb };
+	struct segment segment;
+
+	if (!s || skb->ingress_ifindex != s->entry_ifindex)
+		return TC_ACT_UNSPEC;
+	__builtin_memset(&segment, 0, sizeof(segment));
+	if (classify(&packet, 1, &segment) == SEGMENT && !segment.payload &&
+	    (segment.flags & (TCP_SYN | TCP_RST | TCP_FIN | TCP_ACK)) == TCP_ACK)
+		count(ACKS_LEFT);
+	return TC_ACT_UNSPEC;
 }
 
 char LICENSE[] SEC("license") = "Apache-2.0";

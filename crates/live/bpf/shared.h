@@ -49,6 +49,16 @@ struct settings {
 	// The highest segment size that SYNs may announce over IPv4, or the MTU from which it follows; 0: unknown.
 	__u16 clamp_mss;
 	__u16 clamp_mtu;
+	__u32 entry_ifindex; // routed mode: the device by which the gateway's packets enter the kernel
+	__u32 unused_too;
+};
+
+// Key of the map of Ethernet addresses that the bridge knows. Its value is the index of their port, or
+// THIS_MACHINE.
+#define THIS_MACHINE 0
+struct station {
+	__u8 address[6];
+	__u8 unused[2];
 };
 
 struct heartbeat {
@@ -76,6 +86,7 @@ enum counter {
 	LEFT_BY_OVERLOAD,
 	LEFT_BY_EXPERIMENT,
 	REDIRECTED,
+	ACKS_LEFT,
 	COUNTERS,
 };
 

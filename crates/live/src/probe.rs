@@ -164,7 +164,7 @@ pub fn all() -> Vec<Check> {
         (!fs::exists("/proc/net/if_inet6").unwrap_or(false)).then(|| "the kernel has no IPv6".to_owned());
     vec![
         check("emulate", emulation(), None),
-        check("gateway", gateway(), None),
+        check("gateway", gateway(), crate::gateway::firewall_remark()),
         check("police", police(), police_remarks()),
         check("pace", pace(), None),
         check("real-time priority", priority, None),

@@ -20,7 +20,7 @@ pub mod time;
 pub mod units;
 
 pub use address_table::AddressTable;
-pub use datagram::{fragments, mss, rewrite, split, tunnel, wire};
+pub use datagram::{fragments, identification, mss, rewrite, split, tunnel, wire};
 pub use discipline::{CodelConfig, FairConfig, ManagedCounters, ManagedQueue, Queued};
 pub use keyed_hash::{HashKey, KeyedHasher};
 pub use node::{DropReason, Event, Node, Output, Port, ServingCell};

@@ -122,7 +122,10 @@ impl SegmentBuilder {
     #[must_use]
     pub fn datagram(self, payload: &[u8]) -> Packet {
         let tcp = TcpHeader { payload_len: payload.len() as u32, ..self.tcp };
-        rewrite::segment(self.ip, tcp, Unparsed::default(), Checksum::Unverified, std::iter::once(payload))
+        let parts = std::iter::once(payload);
+        let mut packet = rewrite::segment(self.ip, tcp, Unparsed::default(), Checksum::Unverified, parts);
+        packet.offload.unnumbered = false; // a device's datagram is as its sender has made it
+        packet
     }
 }
 

@@ -127,7 +127,7 @@ fn page(before: &Snapshot, now: &Snapshot, history: &mut History) -> String {
             .map(|counter| 8.0 * rate(counter));
     history.add([down, up, accelerated]);
     let mut text = format!(
-        "paceline {}  {} to {}  up {:.0} s{}{}{}\n",
+        "paceline {}  {} to {}  up {:.0} s{}{}{}{}\n",
         status.version,
         status.server,
         status.mobile,
@@ -138,7 +138,8 @@ fn page(before: &Snapshot, now: &Snapshot, history: &mut History) -> String {
             (false, false) => "",
         },
         if status.filter_stopped.is_some() { "  ACK FILTER STOPPED" } else { "" },
-        if status.switched_off { "  SWITCHED OFF: HARM" } else { "" }
+        if status.switched_off { "  SWITCHED OFF: HARM" } else { "" },
+        if status.notes.is_empty() { "" } else { "  NOTE (see status)" }
     );
     let _ = writeln!(
         text,
@@ -230,6 +231,7 @@ mod tests {
             aside: false,
             guarded: true,
             filter_stopped: None,
+            notes: Vec::new(),
             switched_off: false,
             // Of another time than the list of connections.
             flows: 77,

@@ -2,7 +2,7 @@
 
 `transfers.py serve PORT FILE` sends the file to every client. `transfers.py fetch HOST PORT COUNT FILE
 SECONDS` prints as JSON how many downloads ended in which way: complete, wrong, reset, or hanging (nothing
-received for so many seconds).
+received for so many seconds). Addresses behind SECONDS are the sources, in turn.
 """
 
 import contextlib
@@ -26,15 +26,16 @@ def serve(port: int, name: str) -> None:
         threading.Thread(target=send, args=(connection,), daemon=True).start()
 
 
-def fetch(host: str, port: int, count: int, name: str, seconds: float) -> None:
+def fetch(host: str, port: int, count: int, name: str, seconds: float, sources: list[str]) -> None:
     expected = hashlib.sha256(Path(name).read_bytes()).digest()
     ends = {"complete": 0, "wrong": 0, "reset": 0, "hanging": 0}
     lock = threading.Lock()
 
-    def receive() -> None:
+    def receive(number: int) -> None:
+        source = (sources[number % len(sources)], 0) if sources else None
         digest = hashlib.sha256()
         try:
-            with socket.create_connection((host, port), timeout=seconds) as connection:
+            with socket.create_connection((host, port), seconds, source) as connection:
                 while part := connection.recv(1 << 16):
                     digest.update(part)
             end = "complete" if digest.digest() == expected else "wrong"
@@ -45,7 +46,7 @@ def fetch(host: str, port: int, count: int, name: str, seconds: float) -> None:
         with lock:
             ends[end] += 1
 
-    threads = [threading.Thread(target=receive, daemon=True) for _ in range(count)]
+    threads = [threading.Thread(target=receive, args=(n,), daemon=True) for n in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -56,4 +57,4 @@ def fetch(host: str, port: int, count: int, name: str, seconds: float) -> None:
 if sys.argv[1] == "serve":
     serve(int(sys.argv[2]), sys.argv[3])
 else:
-    fetch(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], float(sys.argv[6]))
+    fetch(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5], float(sys.argv[6]), sys.argv[7:])

@@ -3,14 +3,18 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // programs run in real time
 
 mod bridge;
+mod bridge_state;
 mod deploy;
 mod disguise;
 mod edges;
 mod experiment;
+mod fields;
 mod filter;
+mod firewall;
 mod mistakes;
 mod mtu;
 mod operation;
+mod queue;
 mod radio;
 mod seeing;
 mod service;

@@ -94,6 +94,8 @@ counters! {
         FramesUnreadable = "frames-unreadable", "Frames that could not be parsed and were forwarded unchanged";
         FramesLostIn = "frames-lost-in", "Frames lost because a worker was too slow";
         FramesLostOut = "frames-lost-out", "Frames lost because an interface was too slow";
+        AcksOut = "acks-out", "Empty segments that the workers sent towards servers";
+        FramesRefused = "frames-refused", "Times that the queue of an interface refused a frame, which was kept and sent later";
         ConnectionsLeftAlone = "connections-left-alone", "Connections left to the kernel after their first packets";
         UploadsLeftAlone = "uploads-left-alone", "Times that a connection's upload was left to the kernel";
         Turns = "turns", "Turns of the workers";
@@ -102,6 +104,7 @@ counters! {
         FlowsDetachedAtEnd = "flows-detached-at-end", "Connections that went on end to end while the gateway was being stopped";
         FlowsResetAtEnd = "flows-reset-at-end", "Connections reset while the gateway was being stopped";
         PacketsTaken = "packets-taken", "Packets given to the workers by the kernel program";
+        AcksLeft = "acks-left", "Acknowledgments of the gateway that left this machine towards servers, in routed mode";
         PacketsSentAcross = "packets-sent-across", "Packets of uploads redirected from port to port in the kernel, past the bridge";
     }
     labelled {

@@ -11,8 +11,7 @@
 //! - `crash_recovery`: a journal of connections with exposure (bytes acknowledged to the server and not yet
 //!   by the client), and a second process that clears them after a crash.
 //!
-//! Left out: the bridge's features that inspect packets (`ebtables`, STP states), which taken
-//! packets bypass.
+//! Left out: the bridge's features that inspect packets (`ebtables`), which taken packets bypass.
 
 mod config;
 mod control_plane;
@@ -40,6 +39,7 @@ pub use datapath::link_type;
 pub use datapath::steering::trial;
 pub use experiment::ExperimentStatus;
 pub use interfaces::device::check_interfaces;
+pub use interfaces::firewall::{remark as firewall_remark, warning as firewall_warning};
 pub use interfaces::mtu::{MtuReport, check as check_mtu};
 pub use interfaces::side_detection::detect_sides;
 pub use mss_clamp::MssClamp;
@@ -57,7 +57,7 @@ use crash_recovery::journal::{Journal, Writer};
 use datapath::socket::PacketSocket;
 use datapath::steering::Steering;
 use interfaces::ports::{Ports, Role};
-use interfaces::{bridge, mtu, router};
+use interfaces::{bridge, bridge_watch, mtu, router};
 use mss_clamp::Clamp;
 use random::random;
 use std::io::ErrorKind;
@@ -136,6 +136,10 @@ impl Gateway {
         let clamp = mtu::clamp(&config)?;
         let steering = Steering::attach(&config, ports, seed as u32)?;
         steering.set_clamp(clamp)?;
+        let halted = match ports.role {
+            Role::Bridge { .. } => bridge_watch::start(&ports, steering.bridge_maps()?)?,
+            Role::Router { .. } => Arc::default(),
+        };
         let journal = setup.guardian.as_ref().map(|_| Journal::new(config.workers)).transpose()?;
         let (prepared, sockets) = prepare(&config, &steering, (ports, clamp), seed, journal.as_ref())?;
         // The guardian and all threads start with the privileges that are kept.
@@ -143,8 +147,10 @@ impl Gateway {
         let guardian = setup.guardian.zip(journal.as_ref());
         let guardian =
             guardian.map(|(command, journal)| Guardian::start(command, journal, ports)).transpose()?;
-        let handle =
-            |(requests, worker): Prepared| (WorkerHandle { requests, turned_at: worker.turned_at() }, worker);
+        let handle = |(requests, mut worker): Prepared| {
+            worker.halt_by(Arc::clone(&halted));
+            (WorkerHandle { requests, turned_at: worker.turned_at() }, worker)
+        };
         let (handles, ready): (Vec<_>, Vec<_>) = prepared.into_iter().map(handle).unzip();
         let control_plane =
             Arc::new(ControlPlane::new((setup.version, setup.file), config, steering, handles, guardian));

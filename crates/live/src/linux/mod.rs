@@ -1,8 +1,10 @@
 //! Linux: its version, devices, namespaces, priorities, and hooks for programs.
 
+pub(crate) mod bridge_state;
 pub mod kernel;
 pub(crate) mod netlink;
 pub mod netns;
+pub(crate) mod nftables;
 pub(crate) mod priority;
 pub mod tcx;
 pub mod tun;

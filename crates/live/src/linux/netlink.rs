@@ -1,8 +1,11 @@
 //! Questions to the kernel's routing netlink that libbpf does not ask.
 
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
+};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Bytes of `struct nlmsghdr`. By definition of Linux (linux/netlink.h).
 const HEADER: usize = 16;
@@ -13,53 +16,98 @@ const ANSWER: usize = 32 * 1024;
 
 /// Whether a qdisc has filters at a parent, such as an end of clsact.
 pub fn has_filters(interface: u32, parent: u32) -> io::Result<bool> {
-    let route = socket(
-        AddressFamily::Netlink,
-        SockType::Raw,
-        SockFlag::SOCK_CLOEXEC,
-        Some(SockProtocol::NetlinkRoute),
-    )?;
+    let mut body = Vec::with_capacity(TC_MESSAGE);
+    body.extend([0; 4]); // family, padding
+    body.extend(interface.to_ne_bytes());
+    body.extend(0u32.to_ne_bytes()); // handle
+    body.extend(parent.to_ne_bytes());
+    body.extend(0u32.to_ne_bytes()); // priority and protocol
+    let mut has = false;
+    dump(libc::RTM_GETTFILTER, &body, |kind, _| has |= kind == libc::RTM_NEWTFILTER)?;
+    Ok(has)
+}
+
+/// Asks for all objects of a kind (NLM_F_DUMP), and passes the messages of the answer to `take`.
+pub fn dump(kind: u16, body: &[u8], take: impl FnMut(u16, &[u8])) -> io::Result<()> {
+    dump_of(SockProtocol::NetlinkRoute, kind, body, take)
+}
+
+/// The same of another protocol than routing.
+pub fn dump_of(
+    protocol: SockProtocol,
+    kind: u16,
+    body: &[u8],
+    mut take: impl FnMut(u16, &[u8]),
+) -> io::Result<()> {
+    let route = open(protocol, SockFlag::empty())?;
     let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-    let mut request = Vec::with_capacity(HEADER + TC_MESSAGE);
-    request.extend(((HEADER + TC_MESSAGE) as u32).to_ne_bytes());
-    request.extend(libc::RTM_GETTFILTER.to_ne_bytes());
+    let mut request = Vec::with_capacity(HEADER + body.len());
+    request.extend(((HEADER + body.len()) as u32).to_ne_bytes());
+    request.extend(kind.to_ne_bytes());
     request.extend(flags.to_ne_bytes());
     request.extend([0; 8]); // sequence number, port
-    request.extend([0; 4]); // family, padding
-    request.extend(interface.to_ne_bytes());
-    request.extend(0u32.to_ne_bytes()); // handle
-    request.extend(parent.to_ne_bytes());
-    request.extend(0u32.to_ne_bytes()); // priority and protocol
+    request.extend(body);
     send(route.as_raw_fd(), &request, MsgFlags::empty())?;
     let mut answer = vec![0; ANSWER];
     loop {
         let len = recv(route.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-        if let Some(has) = first_filter(&answer[..len])? {
-            return Ok(has);
+        if !pass_on(&answer[..len], &mut take)? {
+            return Ok(());
         }
     }
 }
 
-/// Whether a filter is among the messages; none where more messages follow.
-fn first_filter(mut messages: &[u8]) -> io::Result<Option<bool>> {
-    let malformed = || io::Error::from(io::ErrorKind::InvalidData);
-    while messages.len() >= HEADER {
-        let len = u32::from_ne_bytes([messages[0], messages[1], messages[2], messages[3]]) as usize;
-        let kind = u16::from_ne_bytes([messages[4], messages[5]]);
-        let message = messages.get(HEADER..len).ok_or_else(malformed)?;
+/// Passes messages on. False at the end of the answer.
+fn pass_on(answer: &[u8], take: &mut impl FnMut(u16, &[u8])) -> io::Result<bool> {
+    let mut messages = Messages(answer);
+    for (kind, message) in &mut messages {
         match i32::from(kind) {
-            libc::NLMSG_DONE => return Ok(Some(false)),
+            libc::NLMSG_DONE => return Ok(false),
             libc::NLMSG_ERROR => {
-                let code =
-                    message.first_chunk().map(|code| i32::from_ne_bytes(*code)).ok_or_else(malformed)?;
-                return Err(io::Error::from_raw_os_error(-code));
+                let code = message.first_chunk().map(|code| i32::from_ne_bytes(*code));
+                return Err(code
+                    .map_or(io::ErrorKind::InvalidData.into(), |code| io::Error::from_raw_os_error(-code)));
             }
-            _ if kind == libc::RTM_NEWTFILTER => return Ok(Some(true)),
-            _ => {}
+            _ => take(kind, message),
         }
-        messages = messages.get(len.next_multiple_of(4)..).unwrap_or(&[]); // NLMSG_ALIGNTO
     }
-    Ok(None)
+    if messages.0.is_empty() { Ok(true) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// A socket that receives the messages of multicast groups, without blocking.
+pub fn subscribe(groups: u32) -> io::Result<OwnedFd> {
+    let route = open(SockProtocol::NetlinkRoute, SockFlag::SOCK_NONBLOCK)?;
+    bind(route.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
+    Ok(route)
+}
+
+/// Receives messages of a socket that does not block; none if there are none. ENOBUFS says that some are
+/// lost.
+pub fn receive(route: &OwnedFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    match recv(route.as_raw_fd(), buffer, MsgFlags::empty()) {
+        Ok(len) => Ok(Some(len)),
+        Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn open(protocol: SockProtocol, flags: SockFlag) -> io::Result<OwnedFd> {
+    Ok(socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC | flags, Some(protocol))?)
+}
+
+/// The messages of a datagram: kind and body. It ends ahead of a malformed one.
+pub struct Messages<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = (u16, &'a [u8]);
+    fn next(&mut self) -> Option<Self::Item> {
+        let head: &[u8; HEADER] = self.0.first_chunk()?;
+        let len = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize;
+        let kind = u16::from_ne_bytes([head[4], head[5]]);
+        let message = self.0.get(HEADER..len)?;
+        self.0 = self.0.get(len.next_multiple_of(4)..).unwrap_or(&[]); // NLMSG_ALIGNTO
+        Some((kind, message))
+    }
 }
 
 #[cfg(test)]
@@ -75,12 +123,17 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_a_filter_the_end_an_error_or_more_to_come() {
+    fn answers_are_messages_the_end_an_error_or_more_to_come() {
+        let first_filter = |answer: &[u8]| {
+            let mut count = 0;
+            let more = pass_on(answer, &mut |kind, _| count += usize::from(kind == libc::RTM_NEWTFILTER));
+            more.map(|more| (count, more))
+        };
         let filter = message(libc::RTM_NEWTFILTER.into(), &[0; TC_MESSAGE]);
         let (done, other) = (message(libc::NLMSG_DONE, &[0; 4]), message(99, &[0; 4]));
-        assert_eq!(first_filter(&[other.clone(), filter].concat()).unwrap(), Some(true));
-        assert_eq!(first_filter(&[other.clone(), done].concat()).unwrap(), Some(false));
-        assert_eq!(first_filter(&other).unwrap(), None);
+        assert_eq!(first_filter(&[other.clone(), filter].concat()).unwrap(), (1, true));
+        assert_eq!(first_filter(&[other.clone(), done].concat()).unwrap(), (0, false));
+        assert_eq!(first_filter(&other).unwrap(), (0, true));
         let error = message(libc::NLMSG_ERROR, &(-libc::EPERM).to_ne_bytes());
         assert_eq!(first_filter(&error).unwrap_err().raw_os_error(), Some(libc::EPERM));
         assert!(first_filter(&other[..HEADER]).is_err(), "cut off");

@@ -11,6 +11,9 @@ use crate::seq::SeqNumber;
 use etherparse::checksum::Sum16BitWords;
 use std::net::IpAddr;
 
+/// Don't Fragment, in the first byte of IPv4's flags and fragment offset (RFC 791, section 3.1).
+const DF: u8 = 0x40;
+
 /// Header fields that [`Packet`] does not have, for a built datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unparsed {
@@ -18,6 +21,8 @@ pub struct Unparsed {
     pub urgent: u16,
     /// The IPv6 flow label, 20 bits.
     pub flow_label: u32,
+    /// Of IPv4: routers may fragment the datagram (DF is 0).
+    pub may_fragment: bool,
 }
 
 impl Unparsed {
@@ -33,7 +38,8 @@ impl Unparsed {
             (IpAddr::V6(_), Some(b)) => u32::from_be_bytes([0, b[0] & 0x0f, b[1], b[2]]),
             _ => 0,
         };
-        Self { urgent, flow_label }
+        let may_fragment = packet.ip.src.is_ipv4() && bytes.get(6).is_some_and(|field| field & DF == 0);
+        Self { urgent, flow_label, may_fragment }
     }
 }
 
@@ -55,8 +61,8 @@ pub fn transport_at(packet: &Packet) -> usize {
 }
 
 /// A datagram with these headers and the concatenated `parts` as payload, whose lengths must add up to
-/// `tcp.payload_len`. With [`Checksum::Partial`] the device that sends it completes the checksum; else this
-/// function does.
+/// `tcp.payload_len`. Before it leaves, [`super::identification`] has to number it. With
+/// [`Checksum::Partial`] the device that sends it completes the checksum; else this function does.
 ///
 /// # Panics
 /// If the datagram would exceed 65,535 bytes or mixes address versions.
@@ -95,7 +101,8 @@ fn emit_headers(bytes: &mut Vec<u8>, ip: &IpHeader, tcp: &TcpHeader, unparsed: U
     match (ip.src, ip.dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             let total = u16::try_from(len).expect("an IPv4 datagram has at most 65,535 bytes").to_be_bytes();
-            bytes.extend_from_slice(&[0x45, ip.traffic_class, total[0], total[1], 0, 0, 0x40, 0]); // DF
+            let df = if unparsed.may_fragment { 0 } else { DF };
+            bytes.extend_from_slice(&[0x45, ip.traffic_class, total[0], total[1], 0, 0, df, 0]);
             bytes.extend_from_slice(&[ip.hop_limit, 6, 0, 0]);
             bytes.extend_from_slice(&src.octets());
             bytes.extend_from_slice(&dst.octets());
@@ -127,7 +134,7 @@ fn finish(ip: IpHeader, tcp: TcpHeader, checksum: Checksum, mut bytes: Vec<u8>) 
         _ => sum.add_slice(&bytes[at..]).ones_complement(),
     };
     bytes[at + 16..at + 18].copy_from_slice(&field.to_ne_bytes());
-    let offload = Offload { checksum, ..Offload::default() };
+    let offload = Offload { checksum, unnumbered: ip.src.is_ipv4(), ..Offload::default() };
     Parsed { ip, transport: Transport::Tcp(tcp), payload: Payload::Datagram(bytes.into()), len, offload }
         .into()
 }
@@ -410,12 +417,15 @@ mod tests {
                 flags: TcpFlags::ACK.with(TcpFlags::URG),
                 ..*old.tcp_header().unwrap()
             };
-            let unparsed = Unparsed { urgent: 3, flow_label: if v6 { 0xabcde } else { 0 } };
+            let unparsed =
+                Unparsed { urgent: 3, flow_label: if v6 { 0xabcde } else { 0 }, may_fragment: !v6 };
             let parts: [&[u8]; 2] = [b"he", b"llo"];
             let built = segment(old.ip, tcp, unparsed, Checksum::Unverified, parts.into_iter());
             assert!(checksum_is_right(&built));
             let Payload::Datagram(bytes) = &built.payload else { unreachable!() };
-            assert_eq!(parse(bytes).unwrap(), built);
+            let mut parsed = parse(bytes).unwrap();
+            parsed.offload.unnumbered = !v6;
+            assert_eq!(parsed, built);
             assert_eq!(Unparsed::of(&built), unparsed);
             assert_eq!(&bytes[header_len(&built)..], b"hello");
             let whole = segment(old.ip, tcp, unparsed, Checksum::Partial, [&b"hello"[..]].into_iter());

@@ -91,7 +91,7 @@ mod tests {
             options: TcpOptions { timestamps: Some(Timestamps { val: 7, ecr: 8 }), ..TcpOptions::default() },
             payload_len: payload.len() as u32,
         };
-        let unparsed = Unparsed { urgent: 0, flow_label: if v6 { 0xabcde } else { 0 } };
+        let unparsed = Unparsed { flow_label: if v6 { 0xabcde } else { 0 }, ..Unparsed::default() };
         let mut packet = rewrite::segment(ip, tcp, unparsed, Checksum::Partial, [payload].into_iter());
         packet.offload.segment = segment;
         packet

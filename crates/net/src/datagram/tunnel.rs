@@ -8,6 +8,7 @@
 //! Left out: outer IPv4 options, outer IPv6 extension headers and outer fragments, which the kernel forwards.
 
 use etherparse::checksum::Sum16BitWords;
+use std::net::IpAddr;
 
 /// The UDP port of GTP-U (TS 29.281, clause 4.4.2).
 const GTPU_PORT: u16 = 2152;
@@ -230,6 +231,11 @@ impl Tunnel {
             Kind::Pppoe => &self.header[2..4],
             Kind::Gtpu { udp, .. } => &self.header[if udp == 20 { 12 } else { 8 }..udp],
         }
+    }
+    /// Source and destination of the outer IPv4 header.
+    pub fn hosts_v4(&self) -> Option<(IpAddr, IpAddr)> {
+        let address = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(self.header.get(at..at + 4)?).ok()?));
+        matches!(self.kind, Kind::Gtpu { udp: 20, .. }).then_some(address(12)?).zip(address(16))
     }
     /// The encapsulation of an inner datagram, to be written ahead of it. `own`: the identification of the
     /// outer IPv4 packet, if the caller has made the packet; without it, the packet is one that is forwarded,

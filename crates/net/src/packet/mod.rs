@@ -44,6 +44,8 @@ pub struct Offload {
     pub segment: u16,
     /// The datagram was put together from fragments: see [`crate::fragments`].
     pub reassembled: bool,
+    /// The datagram was made here and has no IPv4 identification yet: see [`crate::identification`].
+    pub unnumbered: bool,
 }
 
 impl Offload {

@@ -124,6 +124,9 @@ fn status_text(status: &Status) -> String {
     if let Some(reason) = &status.filter_stopped {
         let _ = writeln!(text, "the ACK filter is stopped: {reason}");
     }
+    for note in &status.notes {
+        let _ = writeln!(text, "note: {note}");
+    }
     let _ = writeln!(
         text,
         "{} connections, {} handshakes; {} buffered, {} exposed\n",

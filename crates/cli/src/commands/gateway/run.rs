@@ -20,6 +20,10 @@ const DRAIN_AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// second.
 const POLLS_PER_CHECK: u64 = 50;
 
+/// Polls for signals between two checks of whether acknowledgments leave. Chosen: 200 ms; two of these checks
+/// let the gateway step aside.
+const POLLS_PER_LEAVING_CHECK: u64 = 10;
+
 pub fn run(args: &RunArgs) -> Outcome {
     let file = args.config.display().to_string();
     let text =
@@ -36,7 +40,12 @@ pub fn run(args: &RunArgs) -> Outcome {
     if args.check {
         gateway::check_interfaces(&config).map_err(wrong)?;
         let report = gateway::check_mtu(&config).map_err(wrong)?;
-        report.warnings.iter().for_each(|warning| say(Level::Warning, "note", &format!("{file}: {warning}")));
+        let firewall = gateway::firewall_warning(&config);
+        report
+            .warnings
+            .iter()
+            .chain(&firewall)
+            .for_each(|warning| say(Level::Warning, "note", &format!("{file}: {warning}")));
         // The facts are comments of the printed configuration.
         let facts: String = report.facts.iter().map(|fact| format!("# {fact}\n")).collect();
         output::print(&format!("{}{facts}", config.resolved()))?;
@@ -72,6 +81,9 @@ pub fn run(args: &RunArgs) -> Outcome {
     if let Some(problem) = gateway.problem() {
         say(Level::Warning, "problem", problem);
     }
+    if let Some(warning) = gateway::firewall_warning(&config) {
+        say(Level::Warning, "note", &warning);
+    }
     let status = format!("accelerating from {} to {}", config.server, config.mobile);
     let interfaces = [("PACELINE_SERVER", config.server.as_str()), ("PACELINE_MOBILE", &config.mobile)];
     log::message(Level::Notice, &status, &[&[("PACELINE_EVENT", "started")][..], &interfaces].concat());
@@ -92,6 +104,10 @@ fn operate(gateway: &Gateway, signals: &mut OperatorSignals, manager: &mut Manag
     while !gateway.has_finished() {
         polls += 1;
         if polls.is_multiple_of(POLLS_PER_CHECK) {
+            check_interfaces(control_plane, &mut problem);
+            control_plane.check_notes().iter().for_each(|note| say(Level::Warning, "note", note));
+        }
+        if polls.is_multiple_of(POLLS_PER_LEAVING_CHECK) && control_plane.check_leaving() {
             check_interfaces(control_plane, &mut problem);
         }
         check_filter(control_plane);

@@ -5,8 +5,9 @@
 //! call [`operations`], which holds the configuration, the kernel programs and a channel to each worker.
 //! Workers answer [`requests`] between turns. Their snapshots are summed and returned as [`status`] or
 //! metrics. A [`capture`] copies one connection's packets from the workers to a pcapng stream.
-//! [`filter_watch`] compares filtered with unfiltered connections, [`experiments`] accelerated with untouched
-//! devices.
+//! [`notes`] are conditions that the operator should know. [`leaving`] watches whether acknowledgments leave
+//! this machine. [`filter_watch`] compares filtered with unfiltered connections, [`experiments`] accelerated
+//! with untouched devices.
 
 pub mod capture;
 pub mod client;
@@ -14,7 +15,9 @@ pub mod control_socket;
 pub mod experiments;
 pub mod filter_watch;
 pub mod http;
+mod leaving;
 pub mod metrics;
+mod notes;
 pub mod operations;
 pub mod protocol;
 pub mod requests;

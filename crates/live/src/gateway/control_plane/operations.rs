@@ -8,7 +8,9 @@
 use super::capture::{self, Captured};
 use super::experiments::Experiments;
 use super::filter_watch::FilterWatch;
+use super::leaving::{Acks, Leaving};
 use super::metrics;
+use super::notes::Notes;
 use super::protocol::{ExperimentRequest, Response, StopReport};
 use super::requests::{Page, Snapshot, WorkerRequest};
 use super::status::{DeviceStatus, FlowStatus, Overview, Status};
@@ -17,11 +19,11 @@ use crate::gateway::counter::Counter;
 use crate::gateway::crash_recovery::guardian::Guardian;
 use crate::gateway::datapath::steering::Steering;
 use crate::gateway::experiment::ExperimentStatus;
-use crate::gateway::interfaces::{bridge, mtu, router};
+use crate::gateway::interfaces::{bridge, firewall, mtu, router};
 use crate::gateway::random::random;
 use crate::realtime::clock;
 use crate::service::log::{self, Level};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use paceline_net::{Duration, FlowKey, Instant};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
 use paceline_pep::ack_filter::Finding;
@@ -67,6 +69,8 @@ pub struct ControlPlane {
     guardian: Mutex<Option<Guardian>>,
     draining: AtomicBool,
     aside: AtomicBool,
+    notes: Mutex<Notes>,
+    leaving: Mutex<Leaving>,
     /// The time limit of a stop that was requested and is not yet taken up.
     requested_stop: Mutex<Option<Duration>>,
     /// Clients that wait for the end of the gateway.
@@ -106,6 +110,8 @@ impl ControlPlane {
             guardian: Mutex::new(guardian),
             draining: AtomicBool::new(false),
             aside: AtomicBool::new(false),
+            notes: Mutex::default(),
+            leaving: Mutex::default(),
             requested_stop: Mutex::default(),
             stop_clients: Mutex::default(),
         }
@@ -186,6 +192,7 @@ impl ControlPlane {
             aside: self.is_aside(),
             guarded: self.is_guarded(),
             filter_stopped: self.filter_stopped().map(|finding| finding.to_string()),
+            notes: lock(&self.notes).current().to_vec(),
             switched_off: lock(&self.experiments).is_switched_off(),
             flows: snapshot.flow_count,
             openings: snapshot.openings,
@@ -289,7 +296,9 @@ impl ControlPlane {
         {
             steering.change_policies(&new).map_err(|error| format!("{error:#}"))?;
         }
-        // A filter that was switched off is on again.
+        // A filter that was switched off is on again, and so is a gateway whose acknowledgments did not
+        // leave.
+        *lock(&self.leaving) = Leaving::default();
         *lock(&self.filter_watch) = FilterWatch::new(&new.filter);
         *current = Arc::new(new);
         let config = Arc::clone(&current);
@@ -318,7 +327,7 @@ impl ControlPlane {
                 let (bridge, fit) = bridge::inspect(&config)?;
                 let set = |steering: &Steering| bridge.iter().try_for_each(|now| steering.set_bridge(now));
                 lock(&self.steering).iter().try_for_each(set)?;
-                fit
+                fit.and_then(|()| firewall::check_bridge())
             }
             Mode::Routed => {
                 let interfaces =
@@ -326,7 +335,7 @@ impl ControlPlane {
                 let addresses: Vec<IpAddr> =
                     interfaces.filter_map(|interface| own_address(&interface)).collect();
                 lock(&self.steering).iter().try_for_each(|steering| steering.set_local(&addresses))?;
-                router::inspect(&config)?
+                router::inspect(&config)?.and_then(|()| self.check_firewall(&config.server))
             }
         };
         self.update_clamp(&config)?;
@@ -335,6 +344,34 @@ impl ControlPlane {
             self.send_to_all(|| WorkerRequest::Aside(aside.then_some(config.drain)));
         }
         fit
+    }
+    fn check_firewall(&self, server: &str) -> anyhow::Result<()> {
+        if lock(&self.leaving).is_found() {
+            bail!(
+                "early acknowledgments do not leave this machine by {server}: a firewall drops those that conntrack \
+                 calls INVALID (`sysctl net.netfilter.nf_conntrack_tcp_be_liberal=1` has them pass), or a route \
+                 goes elsewhere; `paceline gateway reload` tries again"
+            );
+        }
+        Ok(())
+    }
+    /// Whether acknowledgments are found not to leave this machine, since the last call. To be called several
+    /// times a second; [`Self::check_interfaces`] then steps aside.
+    pub fn check_leaving(&self) -> bool {
+        if self.config().mode == Mode::Bridge || lock(&self.leaving).is_found() {
+            return false;
+        }
+        let counters = self.snapshot().counters;
+        let [sent, early, left] =
+            [Counter::AcksOut, Counter::EarlyAcks, Counter::AcksLeft].map(|counter| counters.get(counter));
+        lock(&self.leaving).check(Acks { sent, early, left })
+    }
+    /// Looks for conditions that the operator should know. To be called about once a second. Returns the
+    /// notes that have appeared.
+    pub fn check_notes(&self) -> Vec<String> {
+        let (config, snapshot) = (self.config(), self.snapshot());
+        let halted = lock(&self.steering).as_ref().is_some_and(Steering::is_halted);
+        lock(&self.notes).check(&config, &snapshot.counters, halted)
     }
     fn choose_devices(&self, assignment: Assignment) -> anyhow::Result<()> {
         lock(&self.steering).iter().try_for_each(|steering| steering.set_experiment(assignment))

@@ -105,6 +105,9 @@ pub struct Status {
     /// The finding for which the ACK filter was switched off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_stopped: Option<String>,
+    /// Conditions that cost much without being errors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// An experiment found harm, and acceleration is switched off.
     #[serde(default)]
     pub switched_off: bool,

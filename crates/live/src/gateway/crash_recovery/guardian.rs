@@ -18,10 +18,12 @@ use crate::gateway::datapath::frame::{self, Link, Outgoing};
 use crate::gateway::datapath::slot::Slot;
 use crate::gateway::datapath::socket::{BATCH, PacketSocket};
 use crate::gateway::interfaces::ports::{Ports, Role};
+use crate::gateway::random::random;
 use crate::realtime::clock;
 use crate::service::privileges;
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use paceline_net::identification::Identifications;
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
     Checksum, Duration, FlowKey, Instant, IpHeader, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
@@ -29,6 +31,7 @@ use paceline_net::{
 };
 use paceline_pep::accelerator::Side;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -129,6 +132,7 @@ pub fn guard(
 struct Sockets {
     sides: [PacketSocket; 2],
     exit: Option<PacketSocket>,
+    identifications: RefCell<Identifications>,
 }
 
 /// A connection of the journal.
@@ -174,7 +178,8 @@ impl Rescuer {
         };
         let sides = [open(interfaces[0])?, open(interfaces[1])?];
         let exit = exit.map(PacketSocket::open_to).transpose().context("cannot open a packet socket")?;
-        let sockets = Sockets { sides, exit };
+        let identifications = RefCell::new(Identifications::new(random()?));
+        let sockets = Sockets { sides, exit, identifications };
         let rescue = Rescue { exposed: entries.len(), ..Rescue::default() };
         let connection = |entry: Entry| Connection {
             lost: false,
@@ -279,7 +284,7 @@ impl Rescuer {
                 return;
             }
             let link = if socket.has_link_header() { link.reversed() } else { Link::NONE };
-            transmit(socket, link, &answer);
+            transmit(&self.sockets, socket, link, &answer);
         }
     }
 }
@@ -352,12 +357,14 @@ fn build(
 /// Sends a packet that is no answer. An error is ignored: probes are repeated.
 fn send(sockets: &Sockets, side: Side, link: Option<Link>, packet: &Packet) {
     if let Some(link) = link {
-        transmit(sockets.exit.as_ref().unwrap_or(&sockets.sides[side as usize]), link, packet);
+        transmit(sockets, sockets.exit.as_ref().unwrap_or(&sockets.sides[side as usize]), link, packet);
     }
 }
 
-fn transmit(socket: &PacketSocket, link: Link, packet: &Packet) {
-    for frame in Outgoing::frames(link, packet.clone(), 0, Vec::new(), true) {
+fn transmit(sockets: &Sockets, socket: &PacketSocket, link: Link, packet: &Packet) {
+    let (mut packet, mut identifications) = (packet.clone(), sockets.identifications.borrow_mut());
+    identifications.number(&mut packet, 0);
+    for frame in Outgoing::frames(link, packet, 0, Vec::new(), Some(&mut identifications)) {
         let mut parts = Vec::new();
         frame.add_parts(&mut parts);
         let _ = socket.send(&[&parts]);

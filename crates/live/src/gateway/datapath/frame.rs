@@ -5,14 +5,15 @@
 //! they leave by routed mode's pair of devices, which has one.
 
 use super::slot::{ETHERNET_LEN, Slot, VNET_LEN};
+use paceline_net::identification::Identifications;
 use paceline_net::rewrite::{complete_checksum, header_len, leave_checksum, transport_at};
 use paceline_net::split::split;
 use paceline_net::tunnel::{self, Tunnel};
-use paceline_net::{Checksum, Packet, Payload, TcpFlags, wire};
-use paceline_pep::accelerator::PayloadSlice;
+use paceline_net::{Checksum, Packet, Payload, TcpFlags, TcpHeader, wire};
+use paceline_pep::accelerator::{PayloadSlice, Side};
 use std::io::IoSlice;
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 // Flags and types of `struct virtio_net_hdr` (linux/virtio_net.h).
 const NEEDS_CSUM: u8 = 1;
@@ -33,9 +34,6 @@ const VLAN_TYPES: [u16; 2] = [0x8100, 0x88a8];
 const MAX_COPY_BYTES: usize = 2048;
 /// Byte offset of the checksum in a TCP header (RFC 9293, section 3.1).
 const TCP_CHECKSUM_OFFSET: u16 = 16;
-
-/// Identification of outer IPv4 packets that the gateway makes.
-static NEXT_ID: AtomicU16 = AtomicU16::new(1);
 
 /// A link header: Ethernet addresses, VLAN_TYPES tags and EtherType; and the encapsulation behind it, if
 /// there is one.
@@ -258,6 +256,9 @@ pub struct Outgoing {
     head: [u8; Self::HEAD_BYTES],
     head_len: u8,
     body: Body,
+    /// Source and destination of the datagram, of that inside an encapsulation.
+    hosts: Option<(IpAddr, IpAddr)>,
+    is_ack: bool,
 }
 
 /// The bytes that follow the head of a frame.
@@ -277,7 +278,9 @@ impl Outgoing {
     }
     /// A frame whose payload, or the rest of it, is in slices.
     pub fn gathered(link: Link, mut packet: Packet, segment: u32, body: Vec<PayloadSlice>) -> Self {
-        let mut vnet = [0; VNET_LEN];
+        debug_assert!(!packet.offload.unnumbered, "a made datagram leaves with an identification");
+        let (mut vnet, hosts, is_ack) =
+            ([0; VNET_LEN], (packet.ip.src, packet.ip.dst), packet.tcp_header().is_some_and(is_ack));
         let payload = packet.tcp_header().map_or(0, |tcp| tcp.payload_len);
         let cut = segment > 0 && payload > segment;
         if cut && packet.offload.checksum != Checksum::Partial {
@@ -304,26 +307,43 @@ impl Outgoing {
             _ => Some(packet),
         };
         out.body = Body::Packet(rest, body);
+        (out.hosts, out.is_ack) = (Some(hosts), is_ack);
         out
     }
     /// The frames of a packet: one, unless it is a super-packet inside an encapsulation. `own`: the gateway
-    /// has made the packet.
-    pub fn frames(link: Link, packet: Packet, segment: u32, body: Vec<PayloadSlice>, own: bool) -> Vec<Self> {
+    /// has made the packet, and numbers its outer IPv4 headers.
+    pub fn frames(
+        link: Link,
+        packet: Packet,
+        segment: u32,
+        body: Vec<PayloadSlice>,
+        own: Option<&mut Identifications>,
+    ) -> Vec<Self> {
         match link.tunnel() {
-            Some(_) => Self::tunnelled(&link, packet, segment, &body, own),
+            Some(tunnel) => Self::tunnelled(&link, tunnel, packet, (segment, &body), own),
             None => vec![Self::gathered(link, packet, segment, body)],
         }
     }
     /// The frames of a packet inside the encapsulation of `link`: neither the kernel nor the device cuts
     /// super-packets there, nor completes the inner checksum.
-    fn tunnelled(link: &Link, packet: Packet, segment: u32, body: &[PayloadSlice], own: bool) -> Vec<Self> {
+    fn tunnelled(
+        link: &Link,
+        tunnel: &Tunnel,
+        packet: Packet,
+        (segment, body): (u32, &[PayloadSlice]),
+        mut own: Option<&mut Identifications>,
+    ) -> Vec<Self> {
         let frame = |mut packet: Packet| {
             complete_checksum(&mut packet);
             let Payload::Datagram(inner) = &packet.payload else { return None };
-            let id = own.then(|| NEXT_ID.fetch_add(1, Ordering::Relaxed));
-            let header = link.tunnel()?.emit(inner, id)?;
+            debug_assert!(!packet.offload.unnumbered, "a made datagram leaves with an identification");
+            let outer = tunnel.hosts_v4();
+            let id = own.as_mut().map(|own| outer.map_or(0, |(src, dst)| own.take(src, dst, 1)));
+            let header = tunnel.emit(inner, id)?;
             let bytes = [&header[..], inner].concat();
-            Some(Self::with_headers([0; VNET_LEN], link, Body::Bytes(bytes.into())))
+            let mut frame = Self::with_headers([0; VNET_LEN], link, Body::Bytes(bytes.into()));
+            frame.hosts = Some((packet.ip.src, packet.ip.dst));
+            Some(frame)
         };
         let mut packet = paceline_net::rewrite::with_payload(packet, body.iter().map(PayloadSlice::as_bytes));
         if packet.tcp_header().is_some_and(|tcp| segment > 0 && tcp.payload_len > segment) {
@@ -343,7 +363,7 @@ impl Outgoing {
         Self::with_headers(vnet, &link, Body::Bytes(datagram))
     }
     fn with_headers(vnet: [u8; VNET_LEN], link: &Link, body: Body) -> Self {
-        let mut out = Self { head: [0; Self::HEAD_BYTES], head_len: 0, body };
+        let mut out = Self { head: [0; Self::HEAD_BYTES], head_len: 0, body, hosts: None, is_ack: false };
         out.add(&vnet);
         out.add(link.as_bytes());
         out
@@ -355,6 +375,14 @@ impl Outgoing {
         room.copy_from_slice(bytes);
         self.head_len += bytes.len() as u8;
         true
+    }
+    /// Whether it is a plain frame with an empty segment that acknowledges.
+    pub fn is_ack(&self) -> bool {
+        self.is_ack
+    }
+    /// The address of the device, of a frame that leaves by `side`.
+    pub fn device(&self, side: Side) -> Option<IpAddr> {
+        self.hosts.map(|(src, dst)| if side == Side::Mobile { dst } else { src })
     }
     /// Adds the parts of the frame to `parts`, for sendmsg(2).
     pub fn add_parts<'a>(&'a self, parts: &mut Vec<IoSlice<'a>>) {
@@ -369,6 +397,11 @@ impl Outgoing {
             }
         }
     }
+}
+
+fn is_ack(tcp: &TcpHeader) -> bool {
+    let other = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
+    tcp.payload_len == 0 && tcp.flags.contains(TcpFlags::ACK) && !tcp.flags.intersects(other)
 }
 
 #[cfg(test)]

@@ -258,7 +258,12 @@ impl PacketSocket {
         }
         Ok(received)
     }
-    /// Sends frames, each given in parts. Returns how many were sent: none if the queue is full.
+    /// Whether an error of [`Self::send`] says that the interface's queue (qdisc) has refused the first
+    /// frame.
+    pub fn is_refused(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(libc::ENOBUFS)
+    }
+    /// Sends frames, each given in parts. Returns how many were sent: none if the socket's buffer is full.
     pub fn send(&self, frames: &[&[IoSlice<'_>]]) -> io::Result<usize> {
         let count = frames.len().min(BATCH);
         // SAFETY: all-zero bytes are valid headers: null pointers and lengths of zero.
@@ -281,7 +286,7 @@ impl PacketSocket {
         match check(sent) {
             Ok(sent) => Ok(sent as usize),
             Err(error) => match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Ok(0),
+                Some(libc::EAGAIN | libc::EINTR) => Ok(0),
                 _ => Err(error),
             },
         }

@@ -69,12 +69,17 @@ impl Steering {
                 .with_context(|| format!("cannot attach to interface {interface}"))?;
             steering._links.push(link);
         }
+        if let Role::Router { .. } = ports.role {
+            let link = tcx::attach(steering.program("gateway_egress")?, ports.server, Hook::Egress)
+                .with_context(|| format!("cannot attach to interface {}", ports.server))?;
+            steering._links.push(link);
+        }
         Ok(steering)
     }
     fn configure(&self, config: &GatewayConfig, ports: Ports, seed: u32) -> anyhow::Result<()> {
-        let (bridge, routed) = match ports.role {
-            Role::Bridge { address } => (address, 0),
-            Role::Router { .. } => ([0; 6], 1),
+        let (bridge, routed, entry_ifindex) = match ports.role {
+            Role::Bridge { address } => (address, 0, 0),
+            Role::Router { entry, .. } => ([0; 6], 1, entry),
         };
         let settings = layout::Settings {
             server_ifindex: ports.server,
@@ -84,6 +89,7 @@ impl Steering {
             heartbeat_timeout_ns: HEARTBEAT_TIMEOUT.as_nanos(),
             bridge,
             routed,
+            entry_ifindex,
             // Nothing is redirected before the bridge has been inspected.
             redirect_limit: 0,
             ..layout::Settings::default()
@@ -146,6 +152,15 @@ impl Steering {
         }
         let stale: Vec<_> = map.keys().filter(|key| !wanted.contains(key)).collect();
         stale.iter().try_for_each(|key| map.delete(key)).context("cannot change the own addresses")
+    }
+    /// The maps that follow the state of the bridge.
+    pub fn bridge_maps(&self) -> anyhow::Result<BridgeMaps> {
+        Ok(BridgeMaps { stations: self.map("stations")?, halted: self.map("halted")? })
+    }
+    /// Whether a port of the bridge does not forward.
+    pub fn is_halted(&self) -> bool {
+        let value = || self.map("halted").ok()?.lookup(&ONLY, MapFlags::ANY).ok()?;
+        value().is_some_and(|value| value.iter().any(|byte| *byte != 0))
     }
     fn map(&self, name: &str) -> anyhow::Result<MapHandle> {
         let map = self.object.maps().find(|map| map.name() == name);
@@ -220,6 +235,7 @@ impl Steering {
             (layout::LEFT_BY_OVERLOAD, Counter::LeftByOverload),
             (layout::LEFT_BY_EXPERIMENT, Counter::LeftByExperiment),
             (layout::REDIRECTED, Counter::PacketsSentAcross),
+            (layout::ACKS_LEFT, Counter::AcksLeft),
         ];
         let Ok(map) = self.map("counters") else { return Vec::new() };
         let sum = |index: u32| -> u64 {
@@ -240,6 +256,32 @@ impl Steering {
         ]);
         counters
     }
+}
+
+/// The maps that follow the state of the bridge. An error is ignored: everything is written again.
+pub struct BridgeMaps {
+    stations: MapHandle,
+    halted: MapHandle,
+}
+
+impl BridgeMaps {
+    /// Frames to this address leave by a port, or are for this machine (None).
+    pub fn set_station(&self, address: &[u8; 6], port: Option<u32>) {
+        let value = port.unwrap_or(layout::THIS_MACHINE).to_ne_bytes();
+        let _ = self.stations.update(&station(address), &value, MapFlags::ANY);
+    }
+    /// Nothing is known about this address.
+    pub fn remove_station(&self, address: &[u8; 6]) {
+        let _ = self.stations.delete(&station(address));
+    }
+    /// A port does not forward: nothing is taken.
+    pub fn set_halted(&self, halted: bool) {
+        let _ = self.halted.update(&ONLY, &u32::from(halted).to_ne_bytes(), MapFlags::ANY);
+    }
+}
+
+fn station(address: &[u8; 6]) -> Vec<u8> {
+    layout::Station { address: *address, unused: [0; 2] }.to_bytes().to_vec()
 }
 
 /// The maps that a worker writes: its heartbeat, and the connections that it leaves to the kernel.

@@ -121,6 +121,18 @@ fn check(bridge: &Device, ports: &[Device], [server, mobile]: [&Device; 2]) -> a
             all.join(", ")
         );
     }
+    if let Some(Device { ifname: port, .. }) = ports.iter().find(|port| port.is_locked()) {
+        bail!(
+            "locked of {port} = on: allowed: off, since the gateway does not know the admitted stations: \
+             `bridge link set dev {port} locked off`"
+        );
+    }
+    if ports.len() > 1 && ports.iter().all(Device::is_isolated) {
+        bail!(
+            "isolated of {server} and {mobile} = on: allowed: off, since {name} forwards nothing between them: \
+             `bridge link set dev {mobile} isolated off`"
+        );
+    }
     if bridge.filters_vlans() {
         bail!(
             "vlan_filtering of {name} = 1: allowed: 0, since the gateway leaves VLAN tags as they are: `ip link set \
@@ -138,8 +150,12 @@ mod tests {
     /// A bridge and ports, as `ip -json -details link` prints them.
     fn devices(bridge: &str, names: &[&str]) -> (Device, Vec<Device>) {
         let port = |name: &&str| {
-            let index = 3 + ["srv", "mob", "lan3"].iter().position(|known| known == name).unwrap();
-            format!(r#"{{"ifname":"{name}","ifindex":{index},"mtu":1500,"master":"br0","flags":["UP"]}}"#)
+            let (name, set) = name.split_once(' ').unwrap_or((name, "hairpin"));
+            let index = 3 + ["srv", "mob", "lan3"].iter().position(|known| *known == name).unwrap();
+            format!(
+                r#"{{"ifname":"{name}","ifindex":{index},"mtu":1500,"master":"br0","flags":["UP"],
+                    "linkinfo":{{"info_slave_data":{{"{set}":true}}}}}}"#
+            )
         };
         let bridge = format!(
             r#"[{{"ifname":"br0","ifindex":2,"mtu":1500,"flags":["UP"],"address":"02:00:00:00:00:01",
@@ -165,6 +181,11 @@ mod tests {
         assert!(error.ends_with("`ip link set lan3 nomaster`"), "{error}");
         let error = check(r#""vlan_filtering":1"#, &["mob", "srv"]).unwrap_err();
         assert!(error.starts_with("vlan_filtering of br0 = 1: allowed: 0"), "{error}");
+        assert_eq!(check(plain, &["mob isolated", "srv"]), Ok(()));
+        let error = check(plain, &["mob isolated", "srv isolated"]).unwrap_err();
+        assert!(error.starts_with("isolated of srv and mob = on: allowed: off"), "{error}");
+        let error = check(plain, &["mob", "srv locked"]).unwrap_err();
+        assert!(error.starts_with("locked of srv = on: allowed: off"), "{error}");
     }
 
     #[test]

@@ -37,6 +37,14 @@ pub struct Device {
 struct LinkInfo {
     info_kind: Option<String>,
     info_data: Option<InfoData>,
+    info_slave_data: Option<PortData>,
+}
+
+/// The settings of a bridge's port.
+#[derive(Deserialize)]
+struct PortData {
+    isolated: Option<bool>,
+    locked: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -94,6 +102,18 @@ impl Device {
     /// Whether it is a bridge with VLAN filtering.
     pub fn filters_vlans(&self) -> bool {
         self.has_on(|data| data.vlan_filtering)
+    }
+    /// Whether it is an isolated port, which sends no frames to other isolated ones.
+    pub fn is_isolated(&self) -> bool {
+        self.port_has(|port| port.isolated)
+    }
+    /// Whether it is a locked port, which admits known stations alone (IEEE 802.1X).
+    pub fn is_locked(&self) -> bool {
+        self.port_has(|port| port.locked)
+    }
+    fn port_has(&self, key: impl Fn(&PortData) -> Option<bool>) -> bool {
+        let data = self.linkinfo.as_ref().and_then(|info| info.info_slave_data.as_ref());
+        data.and_then(key).unwrap_or(false)
     }
     /// Whether it is a bridge with a spanning tree (IEEE 802.1D), which may block a port.
     pub fn has_spanning_tree(&self) -> bool {

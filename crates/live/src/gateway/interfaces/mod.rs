@@ -5,13 +5,17 @@
 //! - [`bridge`] makes the interfaces ports of one kernel bridge; [`router`] prepares a machine that routes
 //!   between them. Both return the interface indices ([`ports`]) that the data path is attached to, and both
 //!   are asked once a second whether the gateway can still work between its interfaces.
+//! - [`bridge_watch`] follows the states of the ports and the forwarding database.
+//! - [`firewall`] looks for a firewall on this machine that follows connections too.
 //! - [`mtu`] has the MTUs of both.
 //! - [`device`] reads the state of a network device from `ip -json`.
 //!
 //! No packet passes this module, except the SYN-ACKs that side detection counts before the gateway starts.
 
 pub mod bridge;
+pub mod bridge_watch;
 pub mod device;
+pub mod firewall;
 pub mod mtu;
 pub mod ports;
 pub mod router;

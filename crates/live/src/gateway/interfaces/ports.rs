@@ -23,6 +23,8 @@ pub enum Role {
     Router {
         /// Index of the device through which the gateway's packets enter the kernel's routing.
         exit: u32,
+        /// Index of the device by which they enter: the other end of the pair.
+        entry: u32,
         /// Ethernet addresses of frames sent through that device: destination, source.
         addresses: [u8; 12],
     },

@@ -52,7 +52,7 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
     let (own, kernels) = (device(&own)?, device(&kernels)?);
     let addresses = [kernels.ethernet_address()?, own.ethernet_address()?].concat();
     let addresses = addresses.try_into().map_err(|_| anyhow!("two addresses have twelve bytes"))?;
-    let role = Role::Router { exit: own.ifindex, addresses };
+    let role = Role::Router { exit: own.ifindex, entry: kernels.ifindex, addresses };
     Ok(Ports { server: server.ifindex, mobile: mobile.ifindex, role })
 }
 

@@ -23,6 +23,10 @@ pub struct Counters {
     pub lost_in: u64,
     /// Frames lost because the send queue was full, or refused by the device.
     pub lost_out: u64,
+    /// Acknowledgments sent towards servers.
+    pub acks_out: u64,
+    /// Refusals of frames by an interface's queue. The frames were kept.
+    pub refused: u64,
     pub turns: u64,
     /// How late the worker woke from its pauses.
     pub lateness: Lateness,
@@ -32,7 +36,7 @@ pub struct Counters {
 
 impl Counters {
     /// The counters with their values.
-    pub fn values(&self) -> [(Counter, u64); 13] {
+    pub fn values(&self) -> [(Counter, u64); 15] {
         [
             (Counter::FramesIn, self.frames_in),
             (Counter::FramesOut, self.frames_out),
@@ -43,6 +47,8 @@ impl Counters {
             (Counter::FramesTunnelled, self.tunnelled),
             (Counter::FramesLostIn, self.lost_in),
             (Counter::FramesLostOut, self.lost_out),
+            (Counter::AcksOut, self.acks_out),
+            (Counter::FramesRefused, self.refused),
             (Counter::ConnectionsLeftAlone, self.left_to_kernel),
             (Counter::UploadsLeftAlone, self.uploads_offloaded),
             (Counter::Turns, self.turns),

@@ -19,6 +19,7 @@ use crate::gateway::interfaces::ports::Role;
 use crate::gateway::mss_clamp::Clamp;
 use crate::gateway::policy::{Action, Table};
 use paceline_net::fragments::{Fragments, fragment, is_fragment};
+use paceline_net::identification::Identifications;
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{
     Bytes, Checksum, Duration, FlowKey, Instant, IpHeader, Packet, SeqNumber, TcpFlags, TcpHeader,
@@ -28,6 +29,7 @@ use paceline_pep::AcceleratorConfig;
 use paceline_pep::accelerator::{Accelerator, DeviceSnapshot, FlowSnapshot, Side, Transmission};
 use paceline_pep::ack_filter::Holdout;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The result of [`Engine::take`].
@@ -59,6 +61,8 @@ pub struct Engine {
     fragments: Fragments<(Side, Link)>,
     /// Fragments that leave, by the side of their interface.
     leaving: VecDeque<(Side, Outgoing)>,
+    /// Numbers of outer IPv4 headers and of probes.
+    identifications: Identifications,
     /// Packets of two networks under the same addresses and ports.
     ambiguous_networks: u64,
     /// Packets without a valid TCP header.
@@ -121,6 +125,7 @@ impl Engine {
             },
             fragments: Fragments::default(),
             leaving: VecDeque::new(),
+            identifications: Identifications::new(!seed),
             ambiguous_networks: 0,
             unreadable: 0,
             unknown_links: 0,
@@ -240,7 +245,7 @@ impl Engine {
     /// Forwards the fragments that are not put together.
     fn forward_fragments(&mut self, now: Instant) {
         while let Some(((side, link), packet)) = self.fragments.pop(now) {
-            let frames = Outgoing::frames(self.egress_link(link), packet, 0, Vec::new(), false);
+            let frames = Outgoing::frames(self.egress_link(link), packet, 0, Vec::new(), None);
             self.leaving.extend(frames.into_iter().map(|frame| (side.other(), frame)));
         }
     }
@@ -253,13 +258,15 @@ impl Engine {
         } else if link.tunnel().is_none() {
             return Fate::Forward(Outgoing::new(link, packet, segment));
         } else {
-            self.leave(side.other(), Outgoing::frames(link, packet, segment, Vec::new(), false));
+            self.leave(side.other(), Outgoing::frames(link, packet, segment, Vec::new(), None));
         }
         Fate::Handled
     }
     fn leave_in_fragments(&mut self, side: Side, link: &Link, packet: Packet, own: bool) {
         for part in fragment(packet) {
-            self.leave(side, Outgoing::frames(link.clone(), part, 0, Vec::new(), own));
+            let own = own.then_some(&mut self.identifications);
+            let frames = Outgoing::frames(link.clone(), part, 0, Vec::new(), own);
+            self.leave(side, frames);
         }
     }
     fn leave(&mut self, side: Side, frames: Vec<Outgoing>) {
@@ -286,9 +293,11 @@ impl Engine {
         let ip = IpHeader { src: packet.ip.dst, dst: packet.ip.src, special: false, ..packet.ip };
         let ip = IpHeader { traffic_class: 0, hop_limit: 64, ..ip };
         let none = std::iter::empty();
-        let probe = rewrite::segment(ip, probe, Unparsed::default(), Checksum::Unverified, none);
+        let mut probe = rewrite::segment(ip, probe, Unparsed::default(), Checksum::Unverified, none);
+        self.identifications.number(&mut probe, 0);
         self.server_probes += 1;
-        self.leave(Side::Server, Outgoing::frames(link, probe, 0, Vec::new(), true));
+        let frames = Outgoing::frames(link, probe, 0, Vec::new(), Some(&mut self.identifications));
+        self.leave(Side::Server, frames);
     }
 
     /// Marks a connection's upload as left to the kernel. False if that is not allowed any more.
@@ -334,7 +343,9 @@ impl Engine {
                     if side == Side::Mobile && packet.tcp_header().is_some_and(|tcp| tcp.payload_len > 0) {
                         self.probe_server(now, &key, &packet);
                     }
-                    self.leave(side, Outgoing::frames(link, packet, segment, body, true));
+                    let own = Some(&mut self.identifications);
+                    let frames = Outgoing::frames(link, packet, segment, body, own);
+                    self.leave(side, frames);
                     continue;
                 }
                 return Some((side, Outgoing::gathered(link, packet, segment, body)));
@@ -381,6 +392,10 @@ impl Engine {
     /// Sets the highest segment size that SYNs may announce.
     pub fn set_clamp(&mut self, clamp: Clamp) {
         self.clamp = clamp;
+    }
+    /// See [`Accelerator::hold_device`].
+    pub fn hold_device(&mut self, device: IpAddr, until: Instant) {
+        self.accelerators_mut().for_each(|accelerator| accelerator.hold_device(device, until));
     }
     /// See [`Accelerator::resume`].
     pub fn resume(&mut self) {

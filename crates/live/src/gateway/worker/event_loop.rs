@@ -27,7 +27,7 @@ use paceline_pep::accelerator::Side;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 /// Time for full sockets to drain when the worker ends. Chosen: 4096 full frames take 50 ms at 1 Gb/s.
@@ -83,6 +83,9 @@ pub struct Worker {
     draining_until: Option<Instant>,
     /// The kernel is to forward everything for the time being.
     aside: bool,
+    /// A port of the bridge does not forward: frames are discarded, as the bridge does.
+    halted: Arc<AtomicBool>,
+    was_halted: bool,
     requested_at: Instant,
     /// Time of the last turn in nanoseconds, for the watchdog.
     turned_at: Arc<AtomicU64>,
@@ -104,7 +107,11 @@ impl Worker {
             engine.keep_journal();
         }
         let mut exits = exits.into_iter();
-        let port = |socket| Port::new(socket, exits.next().flatten());
+        let mut sides = [Side::Server, Side::Mobile].into_iter();
+        let port = |socket| {
+            let side = sides.next().unwrap_or(Side::Mobile);
+            Port::new(side, socket, exits.next().flatten())
+        };
         Self {
             engine,
             ports: sockets.map(port),
@@ -123,12 +130,18 @@ impl Worker {
             overloaded_until: Instant::ZERO,
             draining_until: None,
             aside: false,
+            halted: Arc::default(),
+            was_halted: false,
             requested_at: Instant::ZERO,
             turned_at: Arc::new(AtomicU64::new(clock::now().as_nanos())),
             released_before_end: (0, 0),
         }
     }
 
+    /// Frames are discarded while this is true.
+    pub fn halt_by(&mut self, halted: Arc<AtomicBool>) {
+        self.halted = halted;
+    }
     /// The time of the worker's last turn, in nanoseconds of [`clock::now`].
     pub fn turned_at(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.turned_at)
@@ -165,15 +178,33 @@ impl Worker {
     /// Receives, processes and sends packets. Returns the number of received frames.
     fn turn(&mut self, now: Instant) -> anyhow::Result<usize> {
         self.counters.turns += 1;
+        let halted = self.halted.load(Ordering::Relaxed);
+        if std::mem::replace(&mut self.was_halted, halted) && !halted {
+            self.engine.on_absence(now);
+        }
         let taken = self.receive(now, Side::Server)? + self.receive(now, Side::Mobile)?;
         self.engine.handle_timeout(now);
+        for port in self.ports.iter_mut().filter(|_| !halted) {
+            port.retry(now, &mut self.counters);
+        }
+        self.hold_devices(now);
         self.transmit(now);
         self.write_journal(now);
-        for side in [Side::Server, Side::Mobile] {
-            self.ports[side as usize].send(&mut self.counters);
+        for port in &mut self.ports {
+            if self.halted.load(Ordering::Relaxed) {
+                port.discard(&mut self.counters);
+            }
+            port.send(now, &mut self.counters);
         }
         self.offload_uploads();
         Ok(taken)
+    }
+
+    /// Lets devices wait whose frames wait, so that their packets stay in the engine.
+    fn hold_devices(&mut self, now: Instant) {
+        for (device, until) in self.ports[Side::Mobile as usize].waiting_devices() {
+            self.engine.hold_device(device, until.max(now));
+        }
     }
 
     /// Leaves uploads to the kernel, unless packets of theirs may still be here: the kernel's would overtake
@@ -204,6 +235,7 @@ impl Worker {
             self.engine.prefetch(side, &arrivals);
             for arrival in arrivals.drain(..) {
                 match arrival {
+                    _ if self.was_halted => {}
                     Arrival::Datagram(link, packet) => self.on_datagram(now, side, link, packet),
                     Arrival::Malformed(link, malformed) => {
                         self.counters.unreadable += 1;
@@ -397,9 +429,10 @@ impl Worker {
         let timer = self.engine.next_timer().filter(|_| !self.is_send_queue_full()).unwrap_or(Instant::MAX);
         let max_sleep =
             if now.since(self.requested_at) < REQUEST_WINDOW { MAX_SLEEP_AFTER_REQUEST } else { MAX_SLEEP };
-        let until = timer.min(now + max_sleep);
+        let retry = self.ports.iter().filter_map(Port::next_retry).min().unwrap_or(Instant::MAX);
+        let until = timer.min(retry).min(now + max_sleep);
         let arrivals = self.ports.iter().map(|port| PollFd::new(port.socket.as_fd(), PollFlags::POLLIN));
-        let full = self.ports.iter().filter(|port| port.has_unsent());
+        let full = self.ports.iter().filter(|port| port.is_blocked());
         let room = full.map(|port| PollFd::new(port.exit().as_fd(), PollFlags::POLLOUT));
         let mut fds: Vec<PollFd<'_>> = arrivals.chain(room).collect();
         let wait = until.since(clock::now());

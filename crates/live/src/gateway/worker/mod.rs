@@ -2,7 +2,8 @@
 //!
 //! [`event_loop`] is the thread. Each turn it reads frames from its packet sockets, hands packets to the
 //! [`engine`], runs due timers, and sends the engine's packets. [`batching`] decides how long it pauses
-//! before the next turn; [`port`] has its sockets and send queue on one interface. Requests from the control
+//! before the next turn; [`port`] has its sockets and send queue on one interface, and [`waiting`]
+//! the frames that an interface's queue has refused. Requests from the control
 //! plane are handled between turns.
 //!
 //! [`engine`] chooses by policy what happens to a packet: a `pep` accelerator (with or without early
@@ -15,3 +16,4 @@ pub mod engine;
 pub mod event_loop;
 pub mod port;
 pub mod uplink;
+mod waiting;

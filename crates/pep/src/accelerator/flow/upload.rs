@@ -23,7 +23,8 @@ pub(in crate::accelerator) struct ClientHeader {
     /// Without the ECN field.
     pub traffic_class: u8,
     pub hop_limit: u8,
-    pub flow_label: u32,
+    /// Flow label and fragmentation.
+    pub unparsed: Unparsed,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +43,7 @@ pub(in crate::accelerator) struct Upload {
     /// The parts of a [`ClientHeader`].
     traffic_class: u8,
     hop_limit: u8,
-    flow_label: u32,
+    unparsed: Unparsed,
     /// The sequence number after the client's FIN.
     fin: Option<SeqNumber>,
     /// The client has acknowledged the server's SYN.
@@ -77,7 +78,7 @@ impl Upload {
     fn note_header(&mut self, packet: &Packet) {
         self.traffic_class = packet.ip.traffic_class & !3;
         self.hop_limit = packet.ip.hop_limit;
-        self.flow_label = Unparsed::of(packet).flow_label;
+        self.unparsed = Unparsed { urgent: 0, ..Unparsed::of(packet) };
     }
 
     /// Highest acknowledgment of the server.
@@ -97,8 +98,8 @@ impl Upload {
         self.timestamp
     }
     pub fn header(&self) -> ClientHeader {
-        let &Self { traffic_class, hop_limit, flow_label, .. } = self;
-        ClientHeader { traffic_class, hop_limit, flow_label }
+        let &Self { traffic_class, hop_limit, unparsed, .. } = self;
+        ClientHeader { traffic_class, hop_limit, unparsed }
     }
     pub fn is_offloaded(&self) -> bool {
         self.offloaded

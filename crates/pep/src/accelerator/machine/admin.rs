@@ -1,6 +1,7 @@
 //! The operator's calls: stop, reconfigure, observe, recover after a crash, offload uploads.
 
 use crate::accelerator::machine::FlowEntry;
+use crate::accelerator::machine::device::device_key;
 use crate::accelerator::machine::opening::Openings;
 use crate::accelerator::pacing::Spacing;
 use crate::accelerator::stats::{AcceleratorStats, BypassReason};
@@ -9,6 +10,7 @@ use crate::accelerator::{
 };
 use paceline_net::fragments::fragment;
 use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port};
+use std::net::IpAddr;
 
 /// While draining, the time between two checks of connections without packets. Chosen: a fraction of the
 /// second after which a connection counts as idle.
@@ -96,6 +98,13 @@ impl Accelerator {
     /// of their servers that never passed here; such connections continue end to end.
     pub fn on_absence(&mut self, now: Instant) {
         self.shared.unseen_until = now + ABSENCE_EFFECT;
+    }
+    /// Sends a device nothing until then: the queue of the driver's interface has no room for it.
+    pub fn hold_device(&mut self, address: IpAddr, until: Instant) {
+        let slot = self.devices.find(&device_key(address));
+        if let Some(device) = slot.and_then(|slot| self.devices.get_mut(slot)) {
+            device.hold(until);
+        }
     }
 }
 

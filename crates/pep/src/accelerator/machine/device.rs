@@ -137,6 +137,10 @@ impl Device {
     pub fn next_send_at(&self) -> Instant {
         self.next_send_at
     }
+    /// The pacer allows no packet before this time.
+    pub fn hold(&mut self, until: Instant) {
+        self.next_send_at = self.next_send_at.max(until);
+    }
     /// The path as its connections see it.
     pub fn path(&self) -> DevicePath<'_> {
         DevicePath { control: &self.control, in_flight: self.in_flight }

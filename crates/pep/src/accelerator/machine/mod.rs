@@ -34,6 +34,7 @@ use crate::accelerator::machine::timers::Timers;
 use crate::accelerator::rate::sample::{AckSample, LossSample};
 use crate::accelerator::stats::{AcceleratorStats, BypassReason};
 use paceline_net::fragments::{Fragments, is_fragment};
+use paceline_net::identification::Identifications;
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
 use paceline_net::{Duration, FlowKey, Instant, Packet, Payload, TcpFlags, TcpHeader};
 use std::collections::VecDeque;
@@ -59,6 +60,8 @@ pub struct Accelerator {
     timers: Timers,
     /// Fragments that wait for the rest of their datagram, by side.
     fragments: Fragments<Side>,
+    /// Numbers of the datagrams that are made here.
+    identifications: Identifications,
     /// The rest of a datagram that leaves as fragments, as a node's outputs.
     leaving: VecDeque<(Side, Packet)>,
     /// Devices with something to send, in the order of their turns.
@@ -88,6 +91,7 @@ impl Accelerator {
             devices: Table::new(seed),
             timers: Timers::default(),
             fragments: Fragments::default(),
+            identifications: Identifications::new(seed),
             leaving: VecDeque::new(),
             ready: VecDeque::new(),
             due: VecDeque::new(),
@@ -102,8 +106,9 @@ impl Accelerator {
     }
 
     /// A packet arrives from `side`. Fragments of a connection's datagrams wait for each other.
-    pub fn input(&mut self, now: Instant, side: Side, packet: Packet) {
+    pub fn input(&mut self, now: Instant, side: Side, mut packet: Packet) {
         self.packets += 1;
+        packet.offload.unnumbered = false; // it has the identification of its sender
         let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header().copied()) else {
             if is_fragment(&packet) {
                 return self.on_fragment(now, side, packet);

@@ -14,7 +14,9 @@ impl Accelerator {
             self.send(now);
             self.flush_acks(now);
         }
-        self.shared.out.pop_front()
+        let mut next = self.shared.out.pop_front()?;
+        self.identifications.number(&mut next.packet, next.segment);
+        Some(next)
     }
 
     fn flush_acks(&mut self, now: Instant) {

@@ -88,7 +88,7 @@ fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
     let mut bed = TestBed::open_cleared(|_| ());
     let end = bed.send(1, 2);
     let tcp = header(&bed.server_packet(end, ACK.with(TcpFlags::URG), 500, |_| ()));
-    let urgent = datagram(bed.key, tcp, Unparsed { urgent: 7, flow_label: 0 }, &payload(end, 500));
+    let urgent = datagram(bed.key, tcp, Unparsed { urgent: 7, ..Unparsed::default() }, &payload(end, 500));
     bed.server_sends(urgent);
     bed.send(end + 500, 2);
     bed.wait(20);
@@ -194,11 +194,30 @@ fn header_fields_are_those_of_the_original() {
         "ACKs from here have the client's fields"
     );
 
+    // A retransmission is not ECN-capable (RFC 3168, section 6.1.5); a probe has the class of the data.
+    let mut bed = TestBed::open_cleared(|bed| bed.ecn = true);
+    let marked = patched_valid(&bed.server_data(1, SEGMENT), |raw| raw[1] = 0xb8 | 2);
+    bed.server_sends(marked);
+    bed.wait(5000);
+    let classes: Vec<u8> = bed.to_client.iter().map(|packet| packet.ip.traffic_class).collect();
+    assert!(classes.len() > 1, "it was sent again: {classes:?}");
+    assert!(classes[0] == 0xba && classes[1..].iter().all(|class| *class == 0xb8), "{classes:?}");
+    let unfragmented = |packet: &Packet| wire::emit(packet)[6] == 0x40;
+    assert!(bed.to_client.iter().chain(&bed.to_server).all(unfragmented), "DF, as the ends have it");
+    let mut free = TestBed::open_cleared(|_| ());
+    let without_df = patched_valid(&free.server_data(1, SEGMENT), |raw| raw[6] = 0);
+    free.server_sends(without_df);
+    free.wait(3000);
+    assert!(free.to_client.len() > 1 && !free.to_client.iter().any(unfragmented), "as the server has it");
+    let id = |packet: &Packet| u16::from_be_bytes([wire::emit(packet)[4], wire::emit(packet)[5]]);
+    let ids: Vec<u16> = bed.to_client.iter().map(id).collect();
+    assert!(ids.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1)), "{ids:?}");
+
     let mut bed = TestBed::new(AcceleratorConfig::default()).v6();
     bed.handshake();
     bed.clear();
     let tcp = header(&bed.server_data(1, SEGMENT));
-    let label = Unparsed { urgent: 0, flow_label: 0x54321 };
+    let label = Unparsed { flow_label: 0x54321, ..Unparsed::default() };
     let labelled = datagram(bed.key, tcp, label, &payload(1, SEGMENT));
     bed.server_sends(labelled);
     assert_eq!(Unparsed::of(&bed.to_client[0]), label);

@@ -10,7 +10,6 @@ use crate::accelerator::flow::from_server::FromServer;
 use crate::accelerator::flow::from_server::receive::DataSegment;
 use crate::accelerator::flow::views::ClientState;
 use crate::accelerator::{Side, Transmission};
-use paceline_net::rewrite::Unparsed;
 use paceline_net::{Instant, IpHeader, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
 
 /// A window update is sent when the window can grow by one part of the buffer share in this many. Chosen: at
@@ -178,8 +177,7 @@ impl FromServer {
             special: false,
         };
         cx.stats.acks_sent += 1;
-        let unparsed = Unparsed { urgent: 0, flow_label: header.flow_label };
-        let packet = connection.empty_segment(ip, tcp, unparsed);
+        let packet = connection.empty_segment(ip, tcp, header.unparsed);
         cx.out.push_back(Transmission::whole(Side::Server, packet));
     }
 

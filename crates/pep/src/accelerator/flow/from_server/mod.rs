@@ -17,7 +17,7 @@ use crate::accelerator::flow::from_server::ack_hold::AckHold;
 use crate::accelerator::flow::from_server::reorder_hold::ReorderHold;
 use crate::accelerator::flow::from_server::store::Store;
 use crate::accelerator::flow::paws::{Epoch, is_current};
-use paceline_net::rewrite;
+use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
 use std::hint::black_box;
 
@@ -32,7 +32,10 @@ pub(in crate::accelerator) struct ServerHeader {
     /// Highest TSval of the server, and the TSecr beside it.
     pub timestamp: u32,
     pub timestamp_echo: u32,
-    pub flow_label: u32,
+    /// Flow label and fragmentation.
+    pub unparsed: Unparsed,
+    /// Without the ECN field.
+    pub traffic_class: u8,
     pub hop_limit: u8,
 }
 
@@ -63,7 +66,8 @@ pub(in crate::accelerator) struct FromServer {
     /// The parts of a [`ServerHeader`].
     timestamp: u32,
     timestamp_echo: u32,
-    flow_label: u32,
+    unparsed: Unparsed,
+    traffic_class: u8,
     hop_limit: u8,
     /// TS.Recent (RFC 7323): the server's timestamp to echo, and when it was recorded.
     ts_recent: u32,
@@ -91,7 +95,8 @@ impl FromServer {
             reset: None,
             timestamp: handshake.server_timestamp,
             timestamp_echo: client_timestamp,
-            flow_label: 0,
+            unparsed: Unparsed::default(),
+            traffic_class: 0,
             hop_limit: DEFAULT_HOP_LIMIT,
             ts_recent: handshake.server_timestamp,
             ts_recent_epoch: handshake.server_epoch,
@@ -115,8 +120,8 @@ impl FromServer {
         &self.store
     }
     pub fn header(&self) -> ServerHeader {
-        let &Self { timestamp, timestamp_echo, flow_label, hop_limit, .. } = self;
-        ServerHeader { timestamp, timestamp_echo, flow_label, hop_limit }
+        let &Self { timestamp, timestamp_echo, unparsed, traffic_class, hop_limit, .. } = self;
+        ServerHeader { timestamp, timestamp_echo, unparsed, traffic_class, hop_limit }
     }
     /// End of the contiguous data in the store.
     pub fn next(&self) -> u64 {

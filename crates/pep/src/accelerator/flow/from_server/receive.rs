@@ -88,10 +88,10 @@ impl FromServer {
         (off, from, until): (u64, u64, u64),
     ) -> bool {
         let next = self.store.next();
-        self.hop_limit = packet.ip.hop_limit;
+        (self.traffic_class, self.hop_limit) = (packet.ip.traffic_class & !3, packet.ip.hop_limit);
         let unparsed = Unparsed::of(&packet);
-        if packet.ip.src.is_ipv6() {
-            self.flow_label = unparsed.flow_label;
+        if matches!(packet.payload, Payload::Datagram(_)) {
+            self.unparsed = Unparsed { urgent: 0, ..unparsed };
         }
         let mark = Mark {
             traffic_class: forwarded_class(&packet.ip, client.connection.negotiated.ecn),

@@ -1,6 +1,7 @@
 //! Packets to the client in the server's name.
 
 use crate::accelerator::flow::context::Context;
+use crate::accelerator::flow::from_server::ServerHeader;
 use crate::accelerator::flow::from_server::store::Cut;
 use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
 use crate::accelerator::flow::views::ServerState;
@@ -43,7 +44,7 @@ impl ToClient {
         }
         let tcp = TcpHeader { payload_len: len, ..tcp_header(server, off, flags) };
         let urgent = mark.map_or(0, |mark| mark.urgent);
-        let unparsed = Unparsed { urgent, flow_label: server.from_server.header().flow_label };
+        let unparsed = Unparsed { urgent, ..server.from_server.header().unparsed };
         let gathers = cx.config.gather && len >= MIN_GATHERED_BYTES;
         let store = server.from_server.store();
         let body = if gathers { store.share(off, len, MAX_SLICES) } else { None };
@@ -100,7 +101,7 @@ impl ToClient {
     ) {
         let mut tcp = tcp_header(server, off, flags);
         tcp.options.sack = sack;
-        let unparsed = Unparsed { urgent: 0, flow_label: server.from_server.header().flow_label };
+        let unparsed = server.from_server.header().unparsed;
         let packet = server.connection.empty_segment(ip_header(server), tcp, unparsed);
         cx.out.push_back(Transmission::whole(Side::Mobile, packet));
     }
@@ -108,8 +109,8 @@ impl ToClient {
 
 fn ip_header(server: &ServerState<'_>) -> IpHeader {
     let key = &server.connection.key;
-    let hop_limit = server.from_server.header().hop_limit;
-    IpHeader { src: key.src, dst: key.dst, traffic_class: 0, hop_limit, special: false }
+    let ServerHeader { traffic_class, hop_limit, .. } = server.from_server.header();
+    IpHeader { src: key.src, dst: key.dst, traffic_class, hop_limit, special: false }
 }
 
 fn tcp_header(server: &ServerState<'_>, off: u64, flags: TcpFlags) -> TcpHeader {

@@ -118,7 +118,9 @@ impl ToClient {
             self.black_hole.on_probe(len);
         }
         cx.stats.retransmissions += 1;
-        let cut = if lost.fin { None } else { server.from_server.store().cut(lost.off, len, len, end) };
+        let mut cut = if lost.fin { None } else { server.from_server.store().cut(lost.off, len, len, end) };
+        // A retransmission is not ECN-capable (RFC 3168, section 6.1.5).
+        cut.iter_mut().for_each(|cut| cut.mark.traffic_class &= !3);
         self.emit_data(cx, server, lost.off, cut, lost.fin)
     }
 

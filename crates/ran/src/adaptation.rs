@@ -87,7 +87,7 @@ impl Choices {
         self.0[..self.0.partition_point(|choice| choice.from_db <= sinr_db)].last()
     }
     /// The lowest SINR in dB of the choice with this index, or of the one that took its place.
-    fn from_db(&self, index: u8) -> Option<f64> {
+    fn threshold_db(&self, index: u8) -> Option<f64> {
         self.0.iter().find(|choice| choice.index >= index).map(|choice| choice.from_db)
     }
 }
@@ -147,7 +147,7 @@ struct Layers {
 /// Link adaptation of one carrier.
 #[derive(Clone, Debug)]
 pub(crate) enum LinkAdaptation {
-    Lte(LteCqis),
+    Lte(Box<LteCqis>),
     Nr(Box<NrLayers>),
 }
 
@@ -183,7 +183,7 @@ impl LteCqis {
         };
         let choices = Choices::new((1..=15).filter_map(of), TARGET);
         let thresholds_db =
-            std::array::from_fn(|index| choices.from_db(index as u8 + 1).unwrap_or(f64::INFINITY));
+            std::array::from_fn(|index| choices.threshold_db(index as u8 + 1).unwrap_or(f64::INFINITY));
         let max_loss = [Modulation::Qpsk, Modulation::Qam16, Modulation::Qam64]
             .map(|modulation| thresholds_db.map(|threshold_db| max_loss(modulation, threshold_db)));
         Self { thresholds_db, max_loss }
@@ -251,7 +251,7 @@ impl LinkAdaptation {
     /// Link adaptation of a carrier with so many PRBs of PDSCH and of PUSCH.
     pub fn new(rat: &Rat, prbs: (u16, u16)) -> Self {
         match rat {
-            Rat::Lte => Self::Lte(LteCqis::new(prbs.0)),
+            Rat::Lte => Self::Lte(Box::new(LteCqis::new(prbs.0))),
             Rat::Nr(config) => Self::Nr(Box::new(NrLayers::new(config, rat, prbs))),
         }
     }
@@ -292,7 +292,7 @@ impl LinkAdaptation {
             Self::Nr(nr) => {
                 let table = nr.tables.0;
                 let own = nr.downlink.get(usize::from(layers).checked_sub(1)?)?;
-                let threshold = own.cqis.from_db(cqi).filter(|_| cqi > 0)?;
+                let threshold = own.cqis.threshold_db(cqi).filter(|_| cqi > 0)?;
                 let row = match outer_loop_db {
                     None => nr::cqi::mcs(table, cqi),
                     Some(correction) => {

@@ -192,7 +192,7 @@ fn unacknowledged_mode_with_both_directions_loaded() {
     let digest = digest(config, stated(5, 8.0, 4.0, 3.0), (6.0, 3.0), |cell, station| {
         cell.downlink(station).harq_retransmissions
     });
-    assert_eq!(digest, "4a8e7e5e0faff8ee");
+    assert_eq!(digest, "487b53e4868da509");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn acknowledged_mode_with_block_errors() {
     let digest = digest(config, stated(5, 5.0, 3.0, 4.0), (4.0, 2.0), |cell, station| {
         cell.uplink(station).rlc_retransmissions
     });
-    assert_eq!(digest, "3fdbd14c09ec6ffa");
+    assert_eq!(digest, "b0f368640b27889e");
 }
 
 #[test]
@@ -217,14 +217,14 @@ fn weak_radio_with_link_failures_and_random_access() {
     let digest = digest(config, stated(6, -5.0, -5.0, 4.0), (1.0, 0.5), |cell, station| {
         cell.access(station).reestablishments
     });
-    assert_eq!(digest, "71cf0b0da73c6494");
+    assert_eq!(digest, "92267a187d67d213");
 }
 
 #[test]
 fn rare_and_lost_scheduling_requests() {
     let mut config = CellConfig { scheduler: Policy::ProportionalFair, ..config() };
     (config.access.sr_period, config.access.sr_prohibit) = (SlotSpan(40), 1);
-    (config.access.sr_detection, config.access.dsr_trans_max) = (0.4, 4);
+    (config.access.sr_detection, config.access.dsr_trans_max) = (0.3, 4);
     let digest = digest(config, stated(8, 12.0, 6.0, 2.0), (0.3, 0.3), |cell, station| {
         cell.access(station).random_accesses
     });
@@ -239,7 +239,7 @@ fn initial_random_access_of_many_stations() {
     let digest = digest(config, stated(40, 4.0, 2.0, 2.0), (0.1, 0.1), |cell, station| {
         cell.access(station).preamble_collisions
     });
-    assert_eq!(digest, "01c02fba394deea9");
+    assert_eq!(digest, "78520c3872f1fa5d");
 }
 
 #[test]
@@ -251,14 +251,14 @@ fn three_cells_with_fading_and_power_control() {
     };
     let digest =
         digest(config, placed(12), (3.0, 1.5), |cell, station| cell.access(station).power_limited_grants);
-    assert_eq!(digest, "4fafb7f0eb825235");
+    assert_eq!(digest, "9a13c68bae35721a");
 }
 
 #[test]
 fn three_cells_with_full_neighbours() {
     let config = CellConfig { rlc: am(), outer_loop: true, ..deployed(Load::Full, Some("ETU"), None) };
     let digest = digest(config, placed(9), (1.5, 1.0), |cell, station| cell.uplink(station).status_pdus);
-    assert_eq!(digest, "5f798a4bdd38a0ed");
+    assert_eq!(digest, "eab2c08304b6ce8e");
 }
 
 #[test]
@@ -269,12 +269,12 @@ fn three_cells_with_random_access_and_unequal_bandwidths() {
     config.scheduler = Policy::MaxCi;
     let digest =
         digest(config, placed(15), (1.0, 0.5), |cell, station| cell.access(station).contention_resolutions);
-    assert_eq!(digest, "278ca305afff7939");
+    assert_eq!(digest, "6eea05937ca1097a");
 }
 
 #[test]
 fn narrow_carriers_with_small_buffers() {
-    for (prb, expected) in [(6, "75056b72aef36a86"), (15, "aba9ac178f078ee6"), (75, "073fdbe9d7672d90")] {
+    for (prb, expected) in [(6, "463cf0f3391d1fcb"), (15, "07493291791000db"), (75, "ad797b349e0d9ebb")] {
         let config = CellConfig {
             downlink_prb: prb,
             uplink_prb: prb,

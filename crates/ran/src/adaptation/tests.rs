@@ -118,7 +118,7 @@ fn reports_have_the_rank_with_the_most_bits() {
 fn thresholds_are_those_of_the_largest_block() {
     let first_db = |prbs, index| {
         let all = nr_rows(McsTable::Qam256, (4, PrbSize(144), prbs));
-        all.from_db(index).unwrap() - McsTable::Qam256.rows()[usize::from(index)].s10_db
+        all.threshold_db(index).unwrap() - McsTable::Qam256.rows()[usize::from(index)].s10_db
     };
     assert_eq!(first_db(1, 5), 0.0);
     let risen = first_db(273, 19);

@@ -136,14 +136,14 @@ impl Gateway {
         let clamp = mtu::clamp(&config)?;
         let steering = Steering::attach(&config, ports, seed as u32)?;
         steering.set_clamp(clamp)?;
-        let halted = match ports.role {
-            Role::Bridge { .. } => bridge_watch::start(&ports, steering.bridge_maps()?)?,
-            Role::Router { .. } => Arc::default(),
-        };
         let journal = setup.guardian.as_ref().map(|_| Journal::new(config.workers)).transpose()?;
         let (prepared, sockets) = prepare(&config, &steering, (ports, clamp), seed, journal.as_ref())?;
         // The guardian and all threads start with the privileges that are kept.
         privileges::keep(&privileges::OF_GATEWAY, user.as_ref())?;
+        let halted = match ports.role {
+            Role::Bridge { .. } => bridge_watch::start(&ports, steering.bridge_maps()?)?,
+            Role::Router { .. } => Arc::default(),
+        };
         let guardian = setup.guardian.zip(journal.as_ref());
         let guardian =
             guardian.map(|(command, journal)| Guardian::start(command, journal, ports)).transpose()?;

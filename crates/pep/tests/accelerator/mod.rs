@@ -11,3 +11,4 @@ mod swarm;
 mod tails;
 mod test_bed;
 mod transfers;
+mod work;

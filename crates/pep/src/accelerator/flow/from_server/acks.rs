@@ -8,6 +8,7 @@
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
 use crate::accelerator::flow::from_server::receive::DataSegment;
+use crate::accelerator::flow::steps::step;
 use crate::accelerator::flow::views::ClientState;
 use crate::accelerator::{Side, Transmission};
 use paceline_net::{Instant, IpHeader, SackBlocks, TcpFlags, TcpHeader, TcpOptions, Timestamps};
@@ -197,14 +198,8 @@ impl FromServer {
         if let Some((left, right)) = duplicate.filter(|(left, right)| left < right && *right <= self.acked) {
             blocks.push(connection.seq(left), connection.seq(right));
         }
-        let mut joined: Vec<(u64, u64)> = Vec::new();
-        for (left, right) in self.store.beyond() {
-            match joined.last_mut() {
-                Some(last) if last.1 == left => last.1 = right,
-                _ => joined.push((left, right)),
-            }
-        }
-        for (left, right) in joined.into_iter().rev().take(room - blocks.len()) {
+        let highest = self.store.beyond().into_iter().flat_map(|ranges| ranges.iter().rev());
+        for (left, right) in highest.take(room - blocks.len()).inspect(|_| step()) {
             blocks.push(connection.seq(left), connection.seq(right));
         }
         blocks

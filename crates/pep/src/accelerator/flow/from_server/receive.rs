@@ -48,6 +48,10 @@ impl FromServer {
             cx.stats.refused += 1;
             return;
         }
+        if from > next && until > from && !self.store.has_room_beyond(cx.share) {
+            cx.stats.refused += 1;
+            return self.emit_ack(cx, client, None);
+        }
         if off <= self.acked {
             self.update_ts_recent(cx.now, &tcp);
         }
@@ -119,7 +123,7 @@ impl FromServer {
             self.ack_hold.on_data(cx.now, unsent, cx.share, client.to_client.segment());
         }
         let closes = tcp.flags.contains(TcpFlags::FIN) && self.fin() == Some(self.store.next());
-        (advanced || closes && off >= next) && self.store.beyond().next().is_none()
+        (advanced || closes && off >= next) && !self.store.has_gap()
     }
 
     /// Keeps a segment at `off..end` that arrived ahead of a gap while the upload is offloaded. Gives the

@@ -4,66 +4,16 @@
 //! A piece is the payload of one packet, with its DSCP, TTL and PSH flag. If the server sends a byte again,
 //! the first copy is kept.
 
+use crate::accelerator::flow::from_server::beyond::Beyond;
 use crate::accelerator::flow::from_server::payload_slice::PayloadSlice;
+pub(in crate::accelerator) use crate::accelerator::flow::from_server::piece::Mark;
+use crate::accelerator::flow::from_server::piece::Piece;
 use crate::accelerator::flow::memory::shrink_if_empty;
+use crate::accelerator::flow::ranges::Ranges;
+use crate::accelerator::flow::steps::step;
 use paceline_net::Payload;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Header fields that the payload of a packet keeps on the way to the client.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(in crate::accelerator) struct Mark {
-    /// TOS or Traffic Class octet.
-    pub traffic_class: u8,
-    /// TTL or Hop Limit.
-    pub hop_limit: u8,
-    pub push: bool,
-    /// Bytes from the piece's start to its urgent pointer; 0 for none.
-    pub urgent: u16,
-}
-
-/// A part of the stream from one packet.
-#[derive(Clone, Debug)]
-struct Piece {
-    off: u64,
-    len: u32,
-    /// Bytes of the datagram before the piece.
-    skip: u32,
-    /// TSval of the packet.
-    timestamp: u32,
-    mark: Mark,
-    /// None in simulation.
-    datagram: Option<Arc<Box<[u8]>>>,
-}
-
-impl Piece {
-    fn end(&self) -> u64 {
-        self.off + u64::from(self.len)
-    }
-    /// The range `from..until` of the stream as a range of the datagram.
-    fn place(&self, from: u64, until: u64) -> (usize, usize) {
-        let at = self.skip as usize + (from - self.off) as usize;
-        (at, at + (until - from) as usize)
-    }
-    /// The bytes `from..until` of the stream; `None` in simulation.
-    fn bytes(&self, from: u64, until: u64) -> Option<&[u8]> {
-        let (at, end) = self.place(from, until);
-        Some(&self.datagram.as_ref()?[at..end])
-    }
-    /// The part `from..until` of the piece.
-    fn part(&self, from: u64, until: u64) -> Self {
-        self.clone().into_part(from, until)
-    }
-    fn into_part(self, from: u64, until: u64) -> Self {
-        let ahead = (from - self.off) as u32;
-        let mark = Mark {
-            push: self.mark.push && until == self.end(),
-            urgent: u16::try_from(u32::from(self.mark.urgent).saturating_sub(ahead)).unwrap_or(0),
-            ..self.mark
-        };
-        Self { off: from, len: (until - from) as u32, skip: self.skip + ahead, mark, ..self }
-    }
-}
 
 /// A part of the stream that one packet can carry: its bytes have the same header fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,18 +37,20 @@ pub(in crate::accelerator) struct Stored {
 pub(in crate::accelerator) struct Store {
     /// In order and contiguous, up to `next`.
     pieces: VecDeque<Piece>,
-    /// Beyond the first gap: ascending and disjoint.
-    beyond: VecDeque<Piece>,
+    /// Data beyond the first gap, if there is any.
+    beyond: Option<Box<Beyond>>,
     next: u64,
-    bytes: u64,
+    /// Bytes of memory of `pieces`.
+    cost: u64,
 }
 
-/// Bytes that a piece costs beside its payload, counted against the buffers. Chosen: at least the size of
-/// [`Piece`].
-const PIECE_COST_BYTES: u64 = 64;
-/// Gaps that one packet fills at most, plus one. Chosen: a packet that spans more fills the others when it is
-/// sent again.
-const MAX_GAPS: usize = 8;
+/// Gaps that one packet fills at most. Chosen: a packet that spans more fills the others when it is sent
+/// again.
+const MAX_GAPS: usize = 7;
+/// Pieces with which a packet is compared at most. Chosen: more than packets of usual sizes overlap.
+const MAX_COMPARED: usize = 64;
+/// Least bytes of memory beside the payload for data beyond a gap. Chosen: a few hundred pieces.
+const LEAST_OVERHEAD_BYTES: u64 = 64 << 10;
 
 impl Store {
     pub fn new(start: u64) -> Self {
@@ -125,13 +77,22 @@ impl Store {
         let piece = self.pieces.get(self.at(off)).filter(|piece| piece.off <= off && off < piece.end())?;
         Some(piece.timestamp)
     }
-    /// Bytes stored, bookkeeping included.
+    /// Bytes of memory, bookkeeping included.
     pub fn cost(&self) -> u64 {
-        self.bytes + PIECE_COST_BYTES * (self.pieces.len() + self.beyond.len()) as u64
+        self.cost + self.beyond.as_ref().map_or(0, |beyond| beyond.cost())
     }
-    /// The ranges beyond the first gap in ascending order; adjacent ones are not joined.
-    pub fn beyond(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.beyond.iter().map(|piece| (piece.off, piece.end()))
+    /// Whether there is data beyond a gap.
+    pub fn has_gap(&self) -> bool {
+        self.beyond.is_some()
+    }
+    /// The ranges beyond the first gap.
+    pub fn beyond(&self) -> Option<&Ranges> {
+        self.beyond.as_ref().map(|beyond| beyond.ranges())
+    }
+    /// Whether more data may be stored beyond a gap: the pieces there cost at most `share` bytes beside their
+    /// payload. Small segments at every second offset would cost a hundred times their bytes.
+    pub fn has_room_beyond(&self, share: u64) -> bool {
+        self.beyond.as_ref().is_none_or(|beyond| beyond.overhead() < share.max(LEAST_OVERHEAD_BYTES))
     }
 
     /// Stores the part `from..until` of a packet with `len` payload bytes at offset `off` of the stream,
@@ -147,56 +108,52 @@ impl Store {
             Payload::Datagram(bytes) => Some(Arc::new(bytes)),
             Payload::Virtual(_) => None,
         };
-        let packet = Piece { off, len, skip, timestamp, mark, datagram };
-        if from == self.next && self.beyond.is_empty() && from < until {
-            self.next = until;
-            self.bytes += until - from;
-            self.pieces.push_back(packet.into_part(from, until));
+        let mut packet = Piece { off, len, skip, timestamp, mark, datagram };
+        if from == self.next && self.beyond.is_none() && from < until {
+            packet.narrow(from, until);
+            self.push(packet);
             return Stored { new: until - from, conflict: false };
         }
         let conflict = self.differs(&packet);
-        let mut gaps = [(0, 0); MAX_GAPS];
-        let mut found = 0;
-        let mut cursor = from.max(self.next);
-        let start = self.beyond.partition_point(|piece| piece.end() <= cursor);
-        for piece in self.beyond.range(start..) {
-            if piece.off >= until || found == gaps.len() - 1 {
-                break;
-            }
-            if piece.off > cursor {
-                gaps[found] = (cursor, piece.off);
-                found += 1;
-            }
-            cursor = piece.end();
-        }
-        if cursor < until && found < gaps.len() - 1 {
-            gaps[found] = (cursor, until);
-            found += 1;
-        }
         let mut new = 0;
-        for &(left, right) in &gaps[..found] {
-            new += right - left;
-            let at = self.beyond.partition_point(|piece| piece.off < left);
-            self.beyond.insert(at, packet.part(left, right));
+        let mut cursor = from.max(self.next);
+        for _ in 0..MAX_GAPS {
+            let gap = || (cursor < until).then_some((cursor, until));
+            let Some((left, right)) = self.beyond().map_or_else(gap, |all| all.next_gap(cursor, until))
+            else {
+                break;
+            };
+            (new, cursor) = (new + right - left, right);
+            let part = packet.part(left, right);
+            if left == self.next {
+                self.push(part);
+            } else {
+                self.beyond.get_or_insert_default().insert(part);
+            }
         }
-        self.bytes += new;
-        while let Some(piece) = self.beyond.pop_front_if(|piece| piece.off == self.next) {
-            self.next = piece.end();
-            self.pieces.push_back(piece);
+        while let Some(piece) = self.beyond.as_mut().and_then(|beyond| beyond.take(self.next)) {
+            self.push(piece);
         }
+        self.beyond.take_if(|beyond| beyond.is_empty());
         Stored { new, conflict }
+    }
+    fn push(&mut self, piece: Piece) {
+        self.next = piece.end();
+        self.cost += piece.cost();
+        self.pieces.push_back(piece);
     }
 
     /// Whether a packet has other bytes than the store at the same offsets.
     fn differs(&self, packet: &Piece) -> bool {
-        let overlapping = |pieces: &VecDeque<Piece>| {
-            let start = pieces.partition_point(|piece| piece.end() <= packet.off);
-            pieces.range(start..).take_while(|piece| piece.off < packet.end()).any(|piece| {
-                let (left, right) = (piece.off.max(packet.off), piece.end().min(packet.end()));
-                piece.bytes(left, right) != packet.bytes(left, right)
-            })
-        };
-        overlapping(&self.pieces) || overlapping(&self.beyond)
+        let start = self.pieces.partition_point(|piece| piece.end() <= packet.off);
+        let stored = self.pieces.range(start..).inspect(|_| step());
+        let beyond = self.beyond.iter().flat_map(|beyond| beyond.from(packet.off));
+        let overlapping = |piece: &&Piece| piece.off < packet.end();
+        let all = stored.take_while(overlapping).chain(beyond.take_while(overlapping));
+        all.take(MAX_COMPARED).any(|piece| {
+            let (left, right) = (piece.off.max(packet.off), piece.end().min(packet.end()));
+            piece.bytes(left, right) != packet.bytes(left, right)
+        })
     }
 
     /// Removes the pieces that end at or below `off`.
@@ -207,17 +164,14 @@ impl Store {
             released.filter_map(|piece| piece.datagram.as_ref()?.first()).fold(0, |all, byte| all ^ byte),
         );
         while let Some(piece) = self.pieces.pop_front_if(|piece| piece.end() <= off) {
-            self.bytes -= u64::from(piece.len);
+            self.cost -= piece.cost();
         }
         shrink_if_empty(&mut self.pieces);
-        shrink_if_empty(&mut self.beyond);
     }
 
     /// Removes all data beyond the first gap. Whether there was any.
     pub fn forget_beyond(&mut self) -> bool {
-        let any = !self.beyond.is_empty();
-        self.bytes -= self.beyond.drain(..).map(|piece| u64::from(piece.len)).sum::<u64>();
-        any
+        self.beyond.take().is_some()
     }
 
     /// Index of the piece with the byte at `off`.
@@ -287,19 +241,13 @@ impl Store {
     pub fn check(&self, una: u64) {
         let mut expected = self.pieces.front().map_or(self.next, |piece| piece.off);
         assert!(expected <= una, "unacknowledged data is stored");
-        let mut bytes = 0;
         for piece in &self.pieces {
             assert!(piece.off == expected && piece.len > 0, "no gap below `next`");
             expected = piece.end();
-            bytes += u64::from(piece.len);
         }
         assert_eq!(expected, self.next);
-        for piece in &self.beyond {
-            assert!(piece.off >= expected && piece.off > self.next, "beyond the gap, in order");
-            expected = piece.end();
-            bytes += u64::from(piece.len);
-        }
-        assert_eq!(bytes, self.bytes);
+        assert_eq!(self.cost, self.pieces.iter().map(Piece::cost).sum::<u64>());
+        self.beyond.iter().for_each(|beyond| beyond.check(self.next));
     }
 }
 

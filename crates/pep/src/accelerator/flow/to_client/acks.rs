@@ -81,8 +81,8 @@ impl ToClient {
             delivery.black_hole = true;
             cx.stats.black_holes += 1;
         }
-        if advances && self.scoreboard.has_reneged() {
-            self.scoreboard.lose_all();
+        if advances {
+            self.check_reneging(cx.now);
         }
         if connection.negotiated.ecn && tcp.flags.contains(TcpFlags::ECE) && self.una > self.cwr_until {
             // Congestion on the mobile segment is answered once a flight, and hidden from the server.

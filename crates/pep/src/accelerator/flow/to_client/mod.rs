@@ -83,6 +83,9 @@ pub(in crate::accelerator) struct ToClient {
     window_probes: u8,
     /// When to detect losses again; [`Instant::MAX`] for never.
     reorder_at: Instant,
+    /// When discarded SACKed data is sent again; [`Instant::MAX`] for none. And when that was done last.
+    reneging_at: Instant,
+    reneged_at: Instant,
 }
 
 impl ToClient {
@@ -114,6 +117,8 @@ impl ToClient {
             ambiguous_acks: 0,
             window_probes: 0,
             reorder_at: Instant::MAX,
+            reneging_at: Instant::MAX,
+            reneged_at: Instant::ZERO,
         }
     }
     /// Reads each cache line that packets need.

@@ -27,6 +27,10 @@ const UNRESPONSIVE_TIMEOUTS_FADING: u64 = 8;
 /// Unanswered timeouts above which the client may have discarded SACKed data. Chosen: two retransmissions
 /// may be lost.
 const RENEGING_TIMEOUTS: u8 = 2;
+/// Time for which a SACKed first segment may stay unacknowledged: the least of Linux's
+/// `tcp_check_sack_reneging`, and a part of the round-trip time.
+const MIN_RENEGING_DELAY: Duration = Duration::from_millis(10);
+const RENEGING_RTT_DIVISOR: u64 = 16;
 /// Unanswered window probes above which a client may be given up. Chosen: single probes may be lost.
 const MIN_LOST_WINDOW_PROBES: u8 = 2;
 
@@ -78,7 +82,7 @@ impl ToClient {
         } else {
             Instant::MAX
         };
-        at.min(self.reorder_at)
+        at.min(self.reorder_at).min(self.reneging_at)
     }
 
     /// Marks segments as lost and sets the timer of the next detection.
@@ -92,11 +96,34 @@ impl ToClient {
         self.reorder_at = again.unwrap_or(Instant::MAX);
     }
 
+    /// The first segment has changed. If the client has SACKed it, and does not acknowledge it, then the
+    /// client has discarded SACKed data. A forged ACK may look like that, and to mark the data as lost takes
+    /// time for each segment: so the mark waits for a timer, which expires once in a timeout at most.
+    pub(super) fn check_reneging(&mut self, now: Instant) {
+        if !self.scoreboard.has_reneged() {
+            self.reneging_at = Instant::MAX;
+        } else if self.reneging_at == Instant::MAX {
+            let part = self.rtt.srtt().unwrap_or_default() / RENEGING_RTT_DIVISOR;
+            let next = self.reneged_at + self.rtt.rto();
+            self.reneging_at = (now + part.max(MIN_RENEGING_DELAY)).max(next);
+        }
+    }
+    fn on_reneging_timer(&mut self, now: Instant) {
+        self.reneging_at = Instant::MAX;
+        if self.scoreboard.has_reneged() {
+            self.reneged_at = now;
+            self.scoreboard.lose_sacked();
+        }
+    }
+
     /// Handles the timers that are due. Returns false if the client has been unresponsive for
     /// [`crate::accelerator::AcceleratorConfig::give_up`].
     pub fn on_timeout(&mut self, cx: &mut Context<'_>, server: &ServerState<'_>) -> bool {
         if self.reorder_at <= cx.now {
             self.detect_losses(cx.now);
+        }
+        if self.reneging_at <= cx.now {
+            self.on_reneging_timer(cx.now);
         }
         if self.is_persisting(server.from_server.stream_end()) {
             return self.on_persist_timer(cx, server);

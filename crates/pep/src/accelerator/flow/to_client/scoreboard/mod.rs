@@ -9,15 +9,15 @@
 pub(in crate::accelerator) mod delivery;
 pub(in crate::accelerator) mod losses;
 pub(in crate::accelerator) mod newreno;
-mod ranges;
 mod records;
 pub(in crate::accelerator) mod sent;
 
 use crate::accelerator::flow::memory::shrink_if_empty;
+use crate::accelerator::flow::ranges::Ranges;
+use crate::accelerator::flow::steps::step;
 use crate::accelerator::flow::to_client::rtt::{AckDeadline, RttBounds};
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use crate::accelerator::flow::to_client::scoreboard::newreno::NewReno;
-use crate::accelerator::flow::to_client::scoreboard::ranges::Ranges;
 use crate::accelerator::flow::to_client::scoreboard::records::Records;
 use crate::accelerator::flow::to_client::scoreboard::sent::{
     FIN, LOST, PAST_EDGE, RETRANSMITTED, Retransmission, SACKED, SUSPECTED, SUSPECTED_AGAIN, Sent,
@@ -172,6 +172,8 @@ impl Scoreboard {
         delivery
     }
 
+    /// Only whole records count: a block that ends inside of one is a client's mistake, and would make the
+    /// set of blocks longer than the records.
     fn on_sack_block(
         &mut self,
         now: Instant,
@@ -180,28 +182,28 @@ impl Scoreboard {
         delivery: &mut Delivery,
         bounds: &RttBounds,
     ) {
-        let mut new = [(0, 0); 4];
-        let mut count = 0;
-        let merged = self.sacked.insert(left, right, |from, until| {
-            if let Some(slot) = new.get_mut(count) {
-                *slot = (from, until);
-            } else {
-                new[3].1 = until;
+        let mut at = self.records.first_from(left);
+        let Some(left) = self.records.get(at).map(|record| record.off) else { return };
+        let behind = self.records.find(right).and_then(|at| self.records.get(at));
+        let right = behind.map_or(right, |record| record.off);
+        if left >= right {
+            return;
+        }
+        let mut cursor = left;
+        while let Some((from, until)) = self.sacked.next_gap(cursor, right) {
+            if from > cursor {
+                at = self.records.first_from(from);
             }
-            count += 1;
-        });
-        for &(from, until) in &new[..count.min(4)] {
-            let mut at = self.records.find(from).unwrap_or(self.records.len());
-            while let Some(&record) = self.records.get(at).filter(|record| record.off < until) {
-                at += 1;
-                if record.is(SACKED) || record.off < merged.0 || record.end() > merged.1 {
-                    continue;
-                }
-                let before = self.records.mark_sacked(at - 1);
+            while self.records.get(at).is_some_and(|record| record.off < until) {
+                step();
+                let before = self.records.mark_sacked(at);
                 self.sacked_bytes += u64::from(before.len);
                 self.on_delivered(now, before, delivery, bounds);
+                at += 1;
             }
+            cursor = until;
         }
+        self.sacked.insert(left, right);
     }
 
     /// A record was acknowledged for the first time.
@@ -326,6 +328,7 @@ impl Scoreboard {
         let mut again: Option<Instant> = None;
         let mut at = self.records.find(self.examined).unwrap_or(self.records.len());
         while let Some(record) = self.records.get(at) {
+            step();
             let waits = record.in_flight() && !record.is(RETRANSMITTED);
             if waits && let Err(later) = is_lost(record) {
                 again = later;
@@ -338,6 +341,7 @@ impl Scoreboard {
             at += 1;
         }
         while let Some(&(off, sent_at)) = self.retransmitted.front() {
+            step();
             if let Some(at) = self.records.find(off)
                 && let Some(record) = self.records.get(at)
                 && record.at == sent_at
@@ -389,12 +393,23 @@ impl Scoreboard {
     pub fn has_reneged(&self) -> bool {
         self.records.front().is_some_and(|front| front.is(SACKED))
     }
+    /// The client may have discarded SACKed data: all of it is marked as lost.
+    pub fn lose_sacked(&mut self) {
+        for (left, right) in std::mem::take(&mut self.sacked).iter() {
+            let mut at = self.records.first_from(left);
+            while self.records.get(at).is_some_and(|record| record.off < right) {
+                step();
+                self.records.lose_sacked(at);
+                at += 1;
+            }
+        }
+        self.sacked_bytes = 0;
+    }
     /// Marks everything as lost that is not acknowledged cumulatively: the client may have discarded SACKed
     /// data.
     pub fn lose_all(&mut self) {
-        self.sacked.clear();
-        self.sacked_bytes = 0;
-        self.records.lose_all();
+        self.lose_sacked();
+        self.records.lose_where(0, |_| true);
     }
 
     /// Whether the first record was sent after everything that was delivered: then it arrives ahead of all

@@ -1,13 +1,15 @@
 //! The retransmission queue: one record for each segment that the client has not acknowledged cumulatively.
 
 use crate::accelerator::flow::memory::shrink_if_empty;
+use crate::accelerator::flow::ranges::Ranges;
+use crate::accelerator::flow::steps::step;
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use crate::accelerator::flow::to_client::scoreboard::losses::Losses;
 use crate::accelerator::flow::to_client::scoreboard::sent::{
     FIN, LOST, PAST_EDGE, RETRANSMITTED, Retransmission, SACKED, SUSPECTED, SUSPECTED_AGAIN, Sent,
 };
 use paceline_net::Instant;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 /// Records in the order of their offsets, without gaps.
 #[derive(Debug, Default)]
@@ -17,8 +19,8 @@ pub(in crate::accelerator) struct Records {
     in_flight: u64,
     /// Losses that no ACK has reported to the rate control yet.
     losses: Losses,
-    /// Offsets of lost records; entries may be stale.
-    lost: BTreeSet<u64>,
+    /// Offsets of lost records; parts may be stale.
+    lost: Ranges,
 }
 
 impl Records {
@@ -102,7 +104,7 @@ impl Records {
         let record = &mut self.sent[at];
         record.state |= LOST;
         self.in_flight -= u64::from(record.len);
-        self.lost.insert(record.off);
+        self.lost.insert(record.off, record.end());
     }
     /// Marks a record as lost that loss detection has found, and counts the loss.
     pub fn lose_detected(&mut self, at: usize) {
@@ -115,6 +117,7 @@ impl Records {
     pub fn lose_where(&mut self, from: usize, is_lost: impl Fn(&Sent) -> bool) -> u64 {
         let before = self.in_flight;
         for at in from..self.sent.len() {
+            step();
             if self.sent[at].in_flight() && is_lost(&self.sent[at]) {
                 self.lose(at);
             }
@@ -137,14 +140,11 @@ impl Records {
         }
         self.lose_first(false);
     }
-    /// Marks every record as lost, SACKed ones included.
-    pub fn lose_all(&mut self) {
-        self.lost.clear();
-        self.in_flight = 0;
-        for record in &mut self.sent {
-            record.state = record.state & !SACKED | LOST;
-            self.lost.insert(record.off);
-        }
+    /// Marks a SACKed record as lost.
+    pub fn lose_sacked(&mut self, at: usize) {
+        let record = &mut self.sent[at];
+        record.state = record.state & !SACKED | LOST;
+        self.lost.insert(record.off, record.end());
     }
     /// Counts lost bytes whose place is unknown.
     pub fn count_missing(&mut self, bytes: u64) {
@@ -165,27 +165,31 @@ impl Records {
 
     /// The lost segment with the lowest offset; [`Records::on_retransmit`] removes it.
     pub fn next_lost(&mut self) -> Option<Retransmission> {
-        while let Some(&off) = self.lost.first() {
-            if let Some(record) = self.find(off).map(|at| self.sent[at]).filter(|record| record.is(LOST)) {
+        while let Some((off, _)) = self.lost.first() {
+            step();
+            let Some(&record) = self.find(off).and_then(|at| self.sent.get(at)) else {
+                self.lost.clear();
+                break;
+            };
+            if record.off <= off && record.is(LOST) {
                 return Some(Retransmission { off: record.off, len: record.len, fin: record.is(FIN) });
             }
-            self.lost.pop_first();
+            self.lost.remove_below(if record.off > off { record.off } else { record.end() });
         }
         None
     }
     /// The segment of [`Records::next_lost`] was sent, its first `len` bytes at least: a smaller path MTU
     /// splits the record. Returns its offset.
     pub fn on_retransmit(&mut self, now: Instant, len: u32, past_edge: bool) -> Option<u64> {
-        let off = self.lost.pop_first()?;
-        let at = self.find(off)?;
+        let at = self.find(self.lost.first()?.0)?;
         let record = self.sent[at];
         if len < record.len {
             let remainder = Sent { off: record.off + u64::from(len), len: record.len - len, ..record };
             self.sent[at].len = len;
             self.sent.insert(at + 1, remainder);
-            self.lost.insert(remainder.off);
         }
         let record = &mut self.sent[at];
+        self.lost.remove_below(record.end());
         record.send_again(now);
         let edge = if past_edge { PAST_EDGE } else { 0 };
         record.state = record.state & !(LOST | PAST_EDGE) | RETRANSMITTED | edge;
@@ -196,6 +200,7 @@ impl Records {
     /// Frees the memory of an empty queue.
     pub fn shrink_if_empty(&mut self) {
         shrink_if_empty(&mut self.sent);
+        self.lost.shrink_if_empty();
     }
 
     /// Panics if the records do not cover `una..nxt` or the counts are wrong. `sacked` are the SACKed bytes.

@@ -74,6 +74,21 @@ impl Scoreboard {
     pub fn new(sack: bool) -> Self {
         Self { newreno: (!sack).then(Box::default), ..Self::default() }
     }
+    /// Whether SACK blocks are used.
+    pub fn uses_sack(&self) -> bool {
+        self.newreno.is_none()
+    }
+    /// The client's SACK blocks are missing or wrong: from now on duplicate ACKs count.
+    pub fn end_sack(&mut self) {
+        if self.has_hole() {
+            self.lose_all();
+        }
+        self.newreno = Some(Box::default());
+    }
+    /// The client's SACK blocks are used again.
+    pub fn resume_sack(&mut self) {
+        self.newreno = None;
+    }
     /// Reads each cache line of the state.
     pub fn prefetch(&self) {
         black_box((
@@ -109,10 +124,6 @@ impl Scoreboard {
     /// Whether NewReno is recovering from a loss.
     pub fn is_recovering(&self) -> bool {
         self.newreno.as_ref().is_some_and(|newreno| newreno.is_recovering())
-    }
-    /// The end of the highest SACK block.
-    pub fn sacked_end(&self) -> Option<u64> {
-        self.sacked.end()
     }
 
     /// New data was sent. `past_edge`: it ends past the client's window.
@@ -238,6 +249,7 @@ impl Scoreboard {
             }
         } else {
             self.early_ack = false;
+            delivery.past_window |= record.is(PAST_EDGE);
             if record.end() < delivery.highest_before {
                 self.reordered = true;
                 self.reorder_quarters = self.reorder_quarters.max(1);

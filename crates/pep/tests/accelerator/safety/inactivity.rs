@@ -19,9 +19,10 @@ fn an_unresponsive_client_without_exposed_bytes_is_detached() {
     for (no_early_acks, fin, reset) in [(true, false, false), (false, true, false), (false, false, true)] {
         let exposure = if no_early_acks { Bytes(0) } else { AcceleratorConfig::default().exposure };
         let config = AcceleratorConfig { exposure, ..AcceleratorConfig::default() };
-        let mut bed = TestBed::open_with(config, |_| ());
-        // Only a part of what is exposed is sent: everything that was sent may have arrived.
-        (bed.shift, bed.window) = if reset { (0, 1_000) } else { (bed.shift, bed.window) };
+        let mut bed = TestBed::open_with(config, |bed| {
+            // Only a part of what is exposed is sent: everything that was sent may have arrived.
+            (bed.shift, bed.window) = if reset { (0, 1_000) } else { (bed.shift, bed.window) };
+        });
         if fin {
             let last = bed.server_packet(1, FIN, 900, |_| ());
             bed.server_sends(last);

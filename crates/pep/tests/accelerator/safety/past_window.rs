@@ -41,6 +41,7 @@ impl Reader {
         self.end = self.bed.send(self.end, missing);
         self.bed.wait(20);
         let mut data = self.bed.data();
+        eprintln!("una {} edge {} sent {:?}", self.una, self.edge, data.last());
         self.bed.clear();
         data.retain(|(off, len)| off + u64::from(*len) > self.edge);
         data

@@ -50,7 +50,7 @@ impl ToClient {
         if change.opens && (was_closed || !self.has_outstanding()) {
             self.timer_base = cx.now;
         }
-        let blocks = self.sack_blocks(connection, tcp, ack);
+        let blocks = self.sack_blocks(cx.now, connection, tcp, ack);
         let una = self.una.max(ack);
         let bounds = self.rtt_bounds(from_server);
         let ranges = blocks.ranges.iter().flatten().copied();
@@ -89,8 +89,7 @@ impl ToClient {
             cx.stats.black_holes += 1;
         }
         if advances && self.scoreboard.has_reneged() {
-            let change = self.sack_check.on_contradiction(self.uses_sack());
-            self.change_recovery(change);
+            self.on_reneging();
         }
         if connection.negotiated.ecn && tcp.flags.contains(TcpFlags::ECE) && self.una > self.cwr_until {
             // Congestion on the mobile segment is answered once a flight, and hidden from the server.
@@ -139,20 +138,34 @@ impl ToClient {
     }
 
     /// The SACK blocks of an acknowledgment of `ack`, if they can be used.
-    fn sack_blocks(&mut self, connection: &Connection, tcp: &TcpHeader, ack: u64) -> Blocks {
+    fn sack_blocks(&mut self, now: Instant, connection: &Connection, tcp: &TcpHeader, ack: u64) -> Blocks {
         if !connection.negotiated.sack || self.sack_check.is_wrong() {
             return Blocks::default();
         }
         let blocks = Blocks::new(connection, tcp, ack, self.una, self.nxt);
         let change = self.sack_check.on_blocks(&blocks, self.uses_sack());
-        self.change_recovery(change);
+        self.change_recovery(now, change);
         if self.uses_sack() { blocks } else { blocks.without_ranges() }
     }
-    fn change_recovery(&mut self, change: Change) {
+    /// Changes the detection of losses. Returns the bytes that earlier duplicate ACKs report as arrived.
+    fn change_recovery(&mut self, now: Instant, change: Change) -> u64 {
         match change {
-            Change::None => {}
-            Change::ToNewReno => self.scoreboard.end_sack(),
-            Change::ToSack => self.scoreboard.resume_sack(),
+            Change::None => 0,
+            Change::ToSack => {
+                self.scoreboard.resume_sack();
+                0
+            }
+            Change::ToNewReno => {
+                self.scoreboard.end_sack();
+                (0..self.duplicates.min(DUPLICATE_THRESHOLD)).map(|_| self.on_newreno_duplicate(now)).sum()
+            }
+        }
+    }
+    /// The client has acknowledged up to data that a block reported, and not that data: either it has
+    /// discarded it, or the block was wrong.
+    pub(super) fn on_reneging(&mut self) {
+        if self.sack_check.on_contradiction(self.uses_sack()) == Change::ToNewReno {
+            self.scoreboard.end_sack();
         }
     }
 
@@ -191,21 +204,18 @@ impl ToClient {
             self.scoreboard.lose_first(false);
             return 0;
         }
-        let srtt = self.rtt.srtt().unwrap_or_default();
         if !self.uses_sack() {
-            return self.on_newreno_duplicate(cx.now, srtt);
+            return self.on_newreno_duplicate(cx.now);
         }
         if hole || updates_window {
             return 0;
         }
-        let repeated_at = self.retransmitted_at.max(self.last_probe_at);
-        let change = self.sack_check.on_bare_duplicate(cx.now, repeated_at, srtt);
-        self.change_recovery(change);
-        // Those that have been counted.
-        let duplicates = if change == Change::ToNewReno { DUPLICATE_THRESHOLD } else { 0 };
-        (0..duplicates).map(|_| self.on_newreno_duplicate(cx.now, srtt)).sum()
+        let srtt = self.rtt.srtt().unwrap_or_default();
+        let change = self.sack_check.on_bare_duplicate(cx.now, self.last_probe_at, srtt);
+        self.change_recovery(cx.now, change)
     }
-    fn on_newreno_duplicate(&mut self, now: Instant, srtt: Duration) -> u64 {
+    fn on_newreno_duplicate(&mut self, now: Instant) -> u64 {
+        let srtt = self.rtt.srtt().unwrap_or_default();
         let (arrived, lost) = self.scoreboard.on_bare_duplicate(now, self.segment, srtt * 2);
         self.send_now |= lost;
         arrived

@@ -80,8 +80,6 @@ pub(in crate::accelerator) struct ToClient {
     last_probe_at: Instant,
     /// Ambiguous ACKs since the last round-trip sample: they may answer either copy of a segment.
     ambiguous_acks: u8,
-    /// When a segment was last retransmitted.
-    retransmitted_at: Instant,
     /// Probes of a zero window since the client's last segment.
     window_probes: u8,
     /// When to detect losses again; [`Instant::MAX`] for never.
@@ -115,7 +113,6 @@ impl ToClient {
             unresponsive: false,
             last_probe_at: Instant::ZERO,
             ambiguous_acks: 0,
-            retransmitted_at: Instant::ZERO,
             window_probes: 0,
             reorder_at: Instant::MAX,
         }

@@ -15,8 +15,8 @@
 
 use paceline_net::{Duration, Instant};
 
-/// A window that is larger than in the last round trip by its size over this grows. Chosen: tuned buffers
-/// double in a round trip, while roundings and unread segments change a window by less.
+/// A window that is larger than ever before by its size over this grows. Chosen: tuned buffers double in a
+/// round trip, while roundings change a window by less. Windows that shrink and open do not grow.
 const GROWTH_DIVISOR: u32 = 8;
 
 /// What is known of a device: whether it takes data past its window.
@@ -35,16 +35,16 @@ pub(in crate::accelerator) enum PastWindow {
 pub(in crate::accelerator) struct Overshoot {
     /// Bytes beyond the advertised edge that may be sent.
     extra: u32,
-    /// Largest window in the last round trip and in this one.
+    /// Largest window before this round trip, and in it.
     before: u32,
     largest: u32,
+    /// The round trip ends when this offset is acknowledged; its lower 32 bits.
+    round_until: u32,
+    /// When data past the edge was last sent, in milliseconds modulo 2^32; 0 for never.
+    last_sent_ms: u32,
     /// The window has grown in this round trip, and in the last one.
     grows: bool,
     grew: bool,
-    /// The round trip ends when this offset is acknowledged.
-    round_until: u64,
-    /// When data past the edge was last sent.
-    last_sent_at: Option<Instant>,
 }
 
 /// The client's state at an ACK that advances.
@@ -67,10 +67,10 @@ impl Overshoot {
             extra: 0,
             before: window,
             largest: window,
+            round_until: 0,
+            last_sent_ms: 0,
             grows: false,
             grew: false,
-            round_until: 0,
-            last_sent_at: None,
         }
     }
     /// Whether the client's window, which is now `window`, grows.
@@ -86,10 +86,10 @@ impl Overshoot {
         let Progress { una, nxt, acked, window, useful } = progress;
         self.largest = self.largest.max(narrow(window));
         self.grows |= self.largest > self.before + self.before / GROWTH_DIVISOR;
-        if una > self.round_until {
+        if (una as u32).wrapping_sub(self.round_until) as i32 > 0 {
             (self.grew, self.grows) = (self.grows, false);
-            (self.before, self.largest) = (self.largest, narrow(window));
-            self.round_until = nxt;
+            (self.before, self.largest) = (self.before.max(self.largest), narrow(window));
+            self.round_until = nxt as u32;
         }
         let most =
             if known && self.is_growing(window) { useful.saturating_sub(window).min(window) } else { 0 };
@@ -102,11 +102,12 @@ impl Overshoot {
     }
     /// Data past the edge was sent.
     pub fn on_sent(&mut self, now: Instant) {
-        self.last_sent_at = Some(now);
+        self.last_sent_ms = (now.as_millis() as u32).max(1);
     }
     /// Whether data past the edge was sent within `time`.
     pub fn was_used(&self, now: Instant, time: Duration) -> bool {
-        self.last_sent_at.is_some_and(|at| now.since(at) <= time)
+        let ago = (now.as_millis() as u32).wrapping_sub(self.last_sent_ms);
+        self.last_sent_ms > 0 && u64::from(ago) <= time.as_millis()
     }
 }
 

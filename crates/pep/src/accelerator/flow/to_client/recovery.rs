@@ -217,7 +217,9 @@ impl ToClient {
             }
         }
         let unanswered = self.rtt.unanswered() > RENEGING_TIMEOUTS && self.scoreboard.has_hole();
-        if unanswered || self.scoreboard.has_reneged() {
+        if self.scoreboard.has_reneged() {
+            self.on_reneging();
+        } else if unanswered {
             self.scoreboard.lose_all();
         } else if self.fading || !self.scoreboard.lose_flight() {
             // On fading radios the rest of the flight has its ACK deadline.

@@ -38,7 +38,8 @@ impl Blocks {
         for (slot, &block) in blocks.ranges.iter_mut().zip(own) {
             match offsets(block) {
                 Some(range) if range.0 > ack => *slot = Some(range),
-                Some((_, right)) => blocks.impossible |= right + DUPLICATE_RANGE_BYTES < una,
+                // Across the acknowledgment, or too old for a duplicate.
+                Some((_, right)) => blocks.impossible |= right > ack || right + DUPLICATE_RANGE_BYTES < una,
                 None => blocks.impossible = true,
             }
         }
@@ -68,6 +69,8 @@ pub(in crate::accelerator) enum Change {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct SackCheck {
+    /// When a segment was last retransmitted, in milliseconds modulo 2^32.
+    retransmitted_ms: u32,
     /// ACKs with impossible blocks.
     impossible: u8,
     /// Duplicate ACKs in a row that should have had a block.
@@ -85,8 +88,11 @@ impl SackCheck {
     }
     /// The blocks of an ACK. `in_use`: losses are detected by SACK.
     pub fn on_blocks(&mut self, blocks: &Blocks, in_use: bool) -> Change {
+        if self.wrong {
+            return Change::None;
+        }
         self.impossible = self.impossible.saturating_add(u8::from(blocks.impossible));
-        if self.impossible >= THRESHOLD && !self.wrong {
+        if self.impossible >= THRESHOLD {
             return self.on_contradiction(in_use);
         }
         if blocks.has_ranges() && !blocks.impossible {
@@ -102,10 +108,15 @@ impl SackCheck {
         self.wrong = true;
         if in_use { Change::ToNewReno } else { Change::None }
     }
-    /// A duplicate ACK without a block. It should have had one, if it answers new data: it does not, if a
-    /// retransmission or a probe was sent at `repeated_at`, within a round trip.
-    pub fn on_bare_duplicate(&mut self, now: Instant, repeated_at: Instant, srtt: Duration) -> Change {
-        let answers_new_data = now.since(repeated_at) > srtt * 3 / 2;
+    pub fn on_retransmission(&mut self, now: Instant) {
+        self.retransmitted_ms = now.as_millis() as u32;
+    }
+    /// A duplicate ACK without a block. It should have had one if it answers new data. It may answer a probe,
+    /// the last of which was sent at `probe_at`, or a retransmission, if one was sent within a round trip.
+    pub fn on_bare_duplicate(&mut self, now: Instant, probe_at: Instant, srtt: Duration) -> Change {
+        let recent = srtt * 3 / 2;
+        let ago = u64::from((now.as_millis() as u32).wrapping_sub(self.retransmitted_ms));
+        let answers_new_data = now.since(probe_at) > recent && ago > recent.as_millis();
         self.without = if answers_new_data { self.without.saturating_add(1) } else { 0 };
         if self.without < THRESHOLD {
             return Change::None;
@@ -165,7 +176,7 @@ mod tests {
             let own = blocks(list);
             assert_eq!((own.has_ranges(), own.has_dsack, own.impossible), (ranges, dsack, false), "{list:?}");
         }
-        for shift in [1_000_000_000, 3_000_000_000, 200_000, 0u32.wrapping_sub(64 << 20), 1 << 31] {
+        for shift in [1_000_000_000, 3_000_000_000, 200_000, 0u32.wrapping_sub(64 << 20), 1 << 31, 0u32.wrapping_sub(15_000)] {
             let own = blocks(&[(110_000u32.wrapping_add(shift), 120_000u32.wrapping_add(shift))]);
             assert_eq!((own.has_ranges(), own.has_dsack, own.impossible), (false, false, true), "{shift}");
         }
@@ -193,9 +204,10 @@ mod tests {
             assert_eq!(again, if last { Change::None } else { Change::ToSack });
         }
         let mut check = SackCheck::default();
-        for _ in 0..10 {
-            let answer = check.on_bare_duplicate(ms(1000), ms(950), srtt);
-            assert_eq!(answer, Change::None, "it may answer a retransmission");
+        check.on_retransmission(ms(950));
+        for probe_at in [950, 0].into_iter().cycle().take(20) {
+            let answer = check.on_bare_duplicate(ms(1000), ms(probe_at), srtt);
+            assert_eq!(answer, Change::None, "it may answer a probe or a retransmission");
         }
     }
 }

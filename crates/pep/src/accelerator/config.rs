@@ -86,9 +86,9 @@ pub struct AcceleratorConfig {
     pub gather: bool,
     /// Early acknowledgments stop when a client has not sent an outstanding acknowledgment for this long.
     pub silence: Duration,
-    /// A client that has not sent an outstanding acknowledgment for this long is given up: both ends are reset.
-    /// Where nothing was acknowledged early, or everything was sent, the connection continues end to end
-    /// instead.
+    /// A client that has not sent an outstanding acknowledgment for this long is given up: both ends are
+    /// reset. Where nothing was acknowledged early, or everything was sent, the connection continues end to
+    /// end instead.
     pub give_up: Duration,
     /// How long a server's reset waits for the delivery of the data ahead of it.
     pub reset_grace: Duration,

@@ -242,7 +242,7 @@ fn overshooting(overshoot: bool) -> AcceleratorConfig {
     AcceleratorConfig { overshoot, ..AcceleratorConfig::default() }
 }
 
-/// A window that does not grow is kept: nothing is sent in vain. The published control sends past it.
+/// A window that does not grow is kept: nothing is sent again. The published control sends past it.
 #[test]
 fn small_windows_are_kept_and_overshot_as_published() {
     let (honoured, _) = small_window(BeyondWindow::Accept, overshooting(false), None);
@@ -263,8 +263,8 @@ fn small_windows_are_kept_and_overshot_as_published() {
     assert!(fast > 0.9 * 5.6 * 1448.0 / 1500.0, "{fast:.2} Mb/s");
 }
 
-/// Autotuned windows grow: a file arrives sooner if they are overshot, and nothing is sent in vain, whatever
-/// the client does with data past its window.
+/// Autotuned windows grow: a file arrives no later if they are overshot, and nothing is sent again, whether
+/// or not the client takes data past its window.
 #[test]
 fn growing_windows_are_overshot() {
     for beyond in [BeyondWindow::Accept, BeyondWindow::Drop] {

@@ -121,13 +121,13 @@ pub struct Accelerator {
     /// Largest number of bytes in the buffers of all connections of a device.
     pub device_buffer: Bytes,
     /// Whether to send past the client's advertised window. Profile `adaptive` does so where the window grows
-    /// and the device has taken a first segment past it, until data past it are dropped or a reset follows them;
+    /// and the device has taken a first segment past it, until data past it is dropped or a reset follows it;
     /// profile `paper`, as published, until the window is empty, which wastes radio time where receivers drop
     /// these segments (Linux from 6.17 on).
     pub overshoot: bool,
     /// Time without the acknowledgment of outstanding data after which a connection is given up. It is reset
-    /// at both ends, or left to them if everything that its server has sent was sent on. The default is Linux's
-    /// own limit with 15 `tcp_retries2`.
+    /// at both ends, or left to them if everything that its server has sent was sent on. The default is
+    /// Linux's own limit with 15 `tcp_retries2`.
     pub give_up: Duration,
 }
 

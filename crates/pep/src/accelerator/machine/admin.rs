@@ -57,7 +57,8 @@ impl Accelerator {
     }
 
     /// Ends the acceleration of a connection whose client is silent for too long. If everything was sent, the
-    /// client may have it, and its acknowledgments may take another path: the connection continues end to end.
+    /// client may have it, and its acknowledgments may take another path: the connection continues end to
+    /// end.
     pub(super) fn give_up(&mut self, now: Instant, slot: u32) {
         let Some(flow) = self.flows.get(slot).map(|entry| &entry.flow) else { return };
         if flow.has_unsent() || flow.has_pending_reset() {

@@ -86,7 +86,7 @@ pub(in crate::accelerator) fn device_key(address: IpAddr) -> IpAddr {
 }
 
 impl Device {
-    /// `past_window` is what is known of it from earlier.
+    /// `past_window` comes from its earlier connections.
     pub fn new(address: IpAddr, config: &AcceleratorConfig, past_window: PastWindow) -> Self {
         Self {
             address,

@@ -20,7 +20,7 @@ fn an_unresponsive_client_without_exposed_bytes_is_detached() {
         let exposure = if no_early_acks { Bytes(0) } else { AcceleratorConfig::default().exposure };
         let config = AcceleratorConfig { exposure, ..AcceleratorConfig::default() };
         let mut bed = TestBed::open_with(config, |bed| {
-            // Only a part of what is exposed is sent: everything that was sent may have arrived.
+            // The window keeps a part of the exposed bytes from being sent.
             (bed.shift, bed.window) = if reset { (0, 1_000) } else { (bed.shift, bed.window) };
         });
         if fin {

@@ -14,8 +14,8 @@ use paceline_net::{Duration, Instant, TcpFlags, TcpHeader};
 
 /// Duplicate ACKs that indicate a drop past the client's window (RFC 5681, section 3.2).
 const DUPLICATE_THRESHOLD: u8 = 3;
-/// Segments by which the client's window may grow at an ACK that is a duplicate. Linux, which tunes the window
-/// by as much for each segment that arrives (`tcp_grow_window`).
+/// Segments by which the client's window may grow at an ACK that is a duplicate. Linux, which tunes the
+/// window by as much for each segment that arrives (`tcp_grow_window`).
 const TUNING_SEGMENTS: u64 = 2;
 /// Segments past the client's window that one ACK shows to be lost, from which they were probably dropped for
 /// that. Chosen: all of them are dropped at once; a radio loses one or two.

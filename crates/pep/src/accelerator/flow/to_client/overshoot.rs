@@ -1,13 +1,13 @@
 //! Overshoot: sending past the client's advertised window ("opportunistic transmission", Liu and Lee 2011).
 //!
-//! The window seen here is older than the ACK's delay: a client that reads at once has advertised more since.
-//! The overshoot relies on ACKs in flight, not on free memory. Where that fails it does harm: Linux from 6.17
-//! on drops every segment that ends past the edge that it last advertised, firewalls that track windows drop
-//! it, and a router that translates addresses resets the connection. Hence the rule:
+//! The window seen here is older than the ACK's delay: a client that reads at once has advertised more
+//! since. The overshoot relies on ACKs in flight, not on free memory. Where that fails, segments are lost:
+//! Linux from 6.17 on drops every segment that ends past the edge that it last advertised, and so do
+//! firewalls that track windows. A router that translates addresses resets the connection. Hence the rule:
 //!
-//! - **Evidence.** A *device* has to show that it takes such data: first, one segment is sent that begins at
-//!   or before the edge and ends past it, and has to be delivered ([`PastWindow`]). Middleboxes of the kind of
-//!   Linux's conntrack judge the start of a segment, so that this one passes.
+//! - **Evidence.** A *device* has to show that it takes such data: first, one segment is sent that begins
+//!   at or before the edge and ends past it, and has to be delivered ([`PastWindow`]). Middleboxes of the
+//!   kind of Linux's conntrack judge the start of a segment, so that this one passes.
 //! - **Growth.** Only windows that grow are overshot: the client then reads at once and its buffer is being
 //!   tuned. A fixed window, however small, is kept. The overshoot grows by the acknowledged bytes, up to one
 //!   window and to the useful window. It is zero again after a round trip without growth, and after a loss.
@@ -19,7 +19,7 @@ use paceline_net::{Duration, Instant};
 /// round trip, while roundings change a window by less. Windows that shrink and open do not grow.
 const GROWTH_DIVISOR: u32 = 8;
 
-/// What is known of a device: whether it takes data past its window.
+/// Whether a device takes data past its window, as far as its ACKs have shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::accelerator) enum PastWindow {
     /// Nothing: a probe may be sent.

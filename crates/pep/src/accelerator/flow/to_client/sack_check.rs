@@ -103,7 +103,7 @@ impl SackCheck {
         }
         Change::None
     }
-    /// The client does not have what a block reported.
+    /// The client does not have the data that a block reported.
     pub fn on_contradiction(&mut self, in_use: bool) -> Change {
         self.wrong = true;
         if in_use { Change::ToNewReno } else { Change::None }

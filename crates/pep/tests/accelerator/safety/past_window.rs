@@ -176,7 +176,7 @@ fn a_reset_after_data_past_the_window_waits_for_a_sign_of_life() {
     reader.bed.clear();
     reader.acks(edge, 500_000);
     reader.bed.wait(5_000);
-    assert_eq!((resets(&reader.bed.to_server), reader.bed.accelerator.flow_count()), (0, 1));
+    assert_eq!((resets(&reader.bed.to_server), reader.bed.accelerator.flow_count()), (0, 2));
     assert!(reader.bed.data().iter().any(|(off, _)| *off == edge), "sent again");
     assert!(reader.bed.data().iter().all(|(off, len)| off + u64::from(*len) <= reader.edge));
 }
@@ -199,6 +199,6 @@ fn a_reset_of_the_client_after_data_past_the_window_is_forwarded() {
         assert_eq!(resets(&reader.bed.to_server), usize::from(at_once), "{case:?}");
         reader.bed.wait(3_000);
         assert_eq!(reader.bed.to_server.iter().filter(|packet| **packet == reset).count(), 1, "{case:?}");
-        assert_eq!(reader.bed.accelerator.flow_count(), 0);
+        assert_eq!(reader.bed.accelerator.flow_count(), 1, "the other one");
     }
 }

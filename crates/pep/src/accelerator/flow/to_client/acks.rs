@@ -211,7 +211,11 @@ impl ToClient {
             return 0;
         }
         let srtt = self.rtt.srtt().unwrap_or_default();
-        let change = self.sack_check.on_bare_duplicate(cx.now, self.last_probe_at, srtt);
+        // An answer to a retransmission or a probe, within a round trip, needs no block.
+        let recent = srtt * 3 / 2;
+        let repeats =
+            self.scoreboard.was_retransmitting(cx.now, recent) || cx.now.since(self.last_probe_at) <= recent;
+        let change = self.sack_check.on_bare_duplicate(repeats);
         self.change_recovery(cx.now, change)
     }
     fn on_newreno_duplicate(&mut self, now: Instant) -> u64 {

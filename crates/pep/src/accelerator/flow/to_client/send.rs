@@ -110,7 +110,6 @@ impl ToClient {
         }
         self.send_now = false;
         self.scoreboard.on_retransmit(cx.now, len, end > self.window.edge());
-        self.sack_check.on_retransmission(cx.now);
         if len < full {
             self.black_hole.on_probe(len);
         }

@@ -61,6 +61,8 @@ pub(in crate::accelerator) struct Scoreboard {
     /// When a spurious retransmission was last seen.
     spurious_at: Instant,
     reordered: bool,
+    /// When a segment was last retransmitted, in milliseconds modulo 2^32.
+    retransmitted_ms: u32,
     /// The reordering window, in quarters of the minimum round-trip time.
     reorder_quarters: u8,
     /// End of the flight in which the reordering window was last widened.
@@ -426,9 +428,15 @@ impl Scoreboard {
     }
     /// The segment of [`Scoreboard::next_lost`] was sent, its first `len` bytes at least.
     pub fn on_retransmit(&mut self, now: Instant, len: u32, past_edge: bool) {
+        self.retransmitted_ms = now.as_millis() as u32;
         if let Some(off) = self.records.on_retransmit(now, len, past_edge) {
             self.retransmitted.push_back((off, now));
         }
+    }
+
+    /// Whether a segment was retransmitted within `time`.
+    pub fn was_retransmitting(&self, now: Instant, time: Duration) -> bool {
+        u64::from((now.as_millis() as u32).wrapping_sub(self.retransmitted_ms)) <= time.as_millis()
     }
 
     /// Panics if an invariant does not hold. `una..nxt` are the outstanding bytes.

@@ -1,8 +1,8 @@
 //! SACK is agreed, and a middlebox removes the blocks of the client's ACKs, or changes sequence numbers and
 //! not the blocks. Losses are repaired as without SACK.
 
-use crate::network::*;
-use crate::test_bed::{SEGMENT, TestBed};
+use super::network::*;
+use super::test_bed::{SEGMENT, TestBed};
 use paceline_net::{Bytes, Packet, SackBlocks, Transport};
 use paceline_tcp::Source;
 

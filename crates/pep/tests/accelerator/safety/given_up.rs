@@ -1,7 +1,7 @@
 //! Clients that are given up after a long silence: the connection is left to its ends, or both of them hear
 //! of its end.
 
-use crate::test_bed::*;
+use super::super::test_bed::*;
 use paceline_net::{Packet, SeqNumber, TcpFlags};
 use paceline_pep::AcceleratorConfig;
 

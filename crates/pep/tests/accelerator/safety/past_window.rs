@@ -1,6 +1,6 @@
 //! Row "window": when data is sent past the client's window, and when no more.
 
-use crate::test_bed::*;
+use super::super::test_bed::*;
 use paceline_net::{Packet, TcpFlags};
 use paceline_pep::AcceleratorConfig;
 

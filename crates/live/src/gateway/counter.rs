@@ -76,7 +76,7 @@ counters! {
         Invalid = "invalid", "Segments with sequence numbers outside every window";
         OptimisticAcks = "optimistic-acks", "Acknowledgments of devices for bytes that were never sent";
         Refused = "refused", "Segments dropped because buffers were full";
-        OvershootDrops = "overshoot-drops", "Times that a device dropped data sent past its window";
+        OvershootDrops = "overshoot-drops", "Times that data past the window of a device was dropped, or answered by a reset";
         BlackHoles = "black-holes", "Connections whose full segments were lost without a packet-too-big message";
         OpeningsForgotten = "openings-forgotten", "Handshakes forgotten to make room";
         AmbiguousNetworks = "ambiguous-networks", "Packets of two networks under the same addresses and ports";

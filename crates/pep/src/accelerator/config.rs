@@ -11,6 +11,10 @@ const MAX_FLOW_BUFFER_BYTES: u64 = 1 << 29;
 /// of Linux) that devices segment.
 const MAX_SUPER_PACKET_BYTES: u64 = 65_400;
 
+/// Linux's own limit: 15 timeouts (`tcp_retries2`) that double from 200 ms (`TCP_RTO_MIN`) to 120 s
+/// (`TCP_RTO_MAX`).
+const GIVE_UP: Duration = Duration::from_millis(924_600);
+
 /// Spacing of packets towards a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Pacing {
@@ -82,8 +86,9 @@ pub struct AcceleratorConfig {
     pub gather: bool,
     /// Early acknowledgments stop when a client has not sent an outstanding acknowledgment for this long.
     pub silence: Duration,
-    /// A client that has not sent an outstanding acknowledgment for this long is given up. Both ends are
-    /// reset; where nothing was acknowledged early, the connection continues end to end instead.
+    /// A client that has not sent an outstanding acknowledgment for this long is given up: both ends are
+    /// reset. Where nothing was acknowledged early, or everything was sent, the connection continues end to
+    /// end instead.
     pub give_up: Duration,
     /// How long a server's reset waits for the delivery of the data ahead of it.
     pub reset_grace: Duration,
@@ -112,7 +117,7 @@ impl Default for AcceleratorConfig {
             partial_checksums: false,
             gather: false,
             silence: Duration::from_secs(3),
-            give_up: Duration::from_secs(120),
+            give_up: GIVE_UP,
             reset_grace: Duration::from_secs(5),
             seed: 0,
         }

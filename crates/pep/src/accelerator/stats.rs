@@ -96,7 +96,8 @@ pub struct AcceleratorStats {
     pub optimistic_acks: u64,
     /// Segments of servers that were dropped because buffers were full; the servers retransmit them.
     pub refused: u64,
-    /// Times that a client dropped segments sent past its window.
+    /// Times that a client, or a router ahead of it, dropped segments sent past its window, or reset the
+    /// connection for them.
     pub overshoot_drops: u64,
     /// Connections on whose path full-sized segments vanished without a packet-too-big message.
     pub black_holes: u64,

@@ -3,6 +3,7 @@
 
 mod connections;
 mod memory;
+mod middlebox_sack;
 mod model;
 mod network;
 mod offload;

@@ -194,6 +194,8 @@ pub struct Network {
     /// Towards the client, and back.
     pub wired: [Link; 2],
     pub mobile: [Link; 2],
+    /// A middlebox between the clients and the node in the middle.
+    pub change_ack: Box<dyn FnMut(&mut Packet)>,
     pub steps: u64,
     /// Bytes read by the clients by time, once each millisecond.
     pub delivered: Vec<(Instant, u64)>,
@@ -237,6 +239,7 @@ impl Network {
             middle,
             wired: [0, 1].map(|_| Link::rate("1 Gb/s", wired_ms, 50_000_000)),
             mobile,
+            change_ack: Box::new(|_| ()),
             steps: 0,
             delivered: Vec::new(),
         }
@@ -323,7 +326,8 @@ impl Network {
                 Middle::Nothing => self.mobile[0].push(now, packet),
             }
         }
-        while let Some(packet) = self.mobile[1].pop(now) {
+        while let Some(mut packet) = self.mobile[1].pop(now) {
+            (self.change_ack)(&mut packet);
             match &mut self.middle {
                 Middle::Accelerator(accelerator) => accelerator.handle_packet(now, Port(1), packet),
                 Middle::Nothing => self.wired[1].push(now, packet),

@@ -1,6 +1,6 @@
 //! Peers that make work: what a packet costs does not grow with the connection's window.
 
-use crate::test_bed::*;
+use crate::accelerator::test_bed::*;
 
 /// A client that SACKs its second segment and then acknowledges the first one: the SACKed segment is the
 /// first of the queue, as if the client had discarded it. Nothing is sent again for that.

@@ -120,10 +120,15 @@ pub struct Accelerator {
     pub exposure: Bytes,
     /// Largest number of bytes in the buffers of all connections of a device.
     pub device_buffer: Bytes,
-    /// Whether to send past the client's advertised window. Profile `adaptive` does so while the client
-    /// accepts it; profile `paper`, as published, until the window is empty, which wastes radio time where
-    /// receivers drop these segments (Linux from 6.17 on).
+    /// Whether to send past the client's advertised window. Profile `adaptive` does so where the window grows
+    /// and the device has taken a first segment past it, until data past it is dropped or a reset follows it;
+    /// profile `paper`, as published, until the window is empty, which wastes radio time where receivers drop
+    /// these segments (Linux from 6.17 on).
     pub overshoot: bool,
+    /// Time without the acknowledgment of outstanding data after which a connection is given up. It is reset
+    /// at both ends, or left to them if everything that its server has sent was sent on. The default is
+    /// Linux's own limit with 15 `tcp_retries2`.
+    pub give_up: Duration,
 }
 
 impl Default for Accelerator {
@@ -147,6 +152,7 @@ impl Default for Accelerator {
             exposure: config.exposure,
             device_buffer: config.device_buffer,
             overshoot: config.overshoot,
+            give_up: config.give_up,
         }
     }
 }
@@ -172,6 +178,7 @@ impl Section for Accelerator {
             key!(flow_buffer, quantities("16 KiB", "512 MiB")),
             key!(exposure, quantities("0 B", "512 MiB")),
             key!(device_buffer, at_least("16 KiB")),
+            key!(give_up, quantities("10 s", "86400 s")),
         ]
     }
 }
@@ -207,6 +214,7 @@ impl Accelerator {
             exposure: self.exposure,
             device_buffer: self.device_buffer,
             overshoot: self.overshoot,
+            give_up: self.give_up,
             seed,
             ..AcceleratorConfig::default()
         }

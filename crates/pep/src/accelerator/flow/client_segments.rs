@@ -4,10 +4,12 @@
 
 use crate::accelerator::flow::Flow;
 use crate::accelerator::flow::context::{Context, Verdict};
+use crate::accelerator::flow::doubtful_reset::{Doubt, DoubtfulReset};
 use crate::accelerator::flow::to_client::acks::ClientAck;
+use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use paceline_net::rewrite;
-use paceline_net::{Packet, SeqNumber, TcpFlags, TcpHeader, Timestamps, Transport};
+use paceline_net::{Packet, TcpFlags, TcpHeader, Timestamps, Transport};
 
 /// Answers to probes in a row that acknowledge unseen data before they are accepted. Chosen: one injected
 /// number must not suffice.
@@ -23,7 +25,7 @@ impl Flow {
         let Transport::Tcp(tcp) = packet.transport else { return (Verdict::Pass(packet), none) };
         self.last_packet_at = cx.now;
         if tcp.flags.contains(TcpFlags::RST) {
-            return (self.on_client_reset(cx, packet, tcp.seq), none);
+            return (self.on_client_reset(cx, packet, &tcp), none);
         }
         let carries = tcp.payload_len > 0 || tcp.flags.intersects(TcpFlags::FIN.with(TcpFlags::URG));
         let una = self.to_client.una();
@@ -50,13 +52,14 @@ impl Flow {
         let keepalive = self.upload.is_keepalive(&tcp);
         let unconfirmed = self.upload.is_unconfirmed();
         self.upload.on_client(cx.now, &packet, &tcp);
+        self.doubtful_reset = None;
         let was_unresponsive = self.to_client.on_response(cx.now);
         let Self { connection, from_server, to_client, .. } = self;
         let delivery = to_client.on_ack(cx, connection, from_server, ClientAck { tcp: &tcp, ack, carries });
         let (from_server, client) = self.receiver();
         from_server.schedule_ack(cx, client);
         if was_unresponsive {
-            self.to_client.probe_after_silence(cx.now, &self.connection, &self.from_server);
+            self.to_client.probe_after_silence(cx.now, &self.from_server);
         }
         let answers_probe = self.from_server.take_probe_forwarded();
         let forward = carries || keepalive || answers_probe || unconfirmed;
@@ -102,7 +105,13 @@ impl Flow {
         cx.unseen_packets || answers >= MIN_UNSEEN_DATA_ACKS
     }
 
-    fn on_client_reset(&mut self, cx: &mut Context<'_>, packet: Packet, seq: SeqNumber) -> Verdict {
+    fn on_client_reset(&mut self, cx: &mut Context<'_>, packet: Packet, tcp: &TcpHeader) -> Verdict {
+        let seq = tcp.seq;
+        let by_router = !tcp.flags.contains(TcpFlags::ACK) && !self.upload.has_fin();
+        if by_router && self.upload.accepts_reset(seq) && self.to_client.was_past_window_used(cx.now) {
+            self.doubt_reset(cx, packet);
+            return Verdict::Absorbed;
+        }
         // After an offload the client's sequence number is not known here: the server judges the reset. If
         // nothing is stored, the connection continues without the accelerator should the server reject it.
         let unknown = self.upload.is_offloaded() || self.upload.is_unconfirmed();
@@ -112,6 +121,34 @@ impl Flow {
         // Not the exact number: the server will challenge it (RFC 5961, section 3.2).
         cx.stats.invalid += 1;
         Verdict::Pass(packet)
+    }
+
+    /// A reset that follows data past the client's window: no more is sent past it, and a probe shows whether
+    /// the client is alive.
+    fn doubt_reset(&mut self, cx: &mut Context<'_>, packet: Packet) {
+        cx.past_window = PastWindow::Refused;
+        if self.doubtful_reset.is_some() {
+            return;
+        }
+        cx.stats.overshoot_drops += 1;
+        let wait = self.to_client.rtt().base_rto();
+        self.doubtful_reset = Some(DoubtfulReset::new(cx.now, packet, wait));
+        let (to_client, server) = self.sender();
+        to_client.on_doubtful_reset(cx, &server);
+    }
+    /// The timer of a doubtful reset. Returns the reset if it is the client's.
+    pub(super) fn on_doubtful_reset_timer(&mut self, cx: &mut Context<'_>) -> Option<Packet> {
+        let reset = self.doubtful_reset.take_if(|reset| reset.next_at() <= cx.now)?;
+        let (rest, doubt) = reset.on_timer(cx.now, self.to_client.rtt().base_rto());
+        self.doubtful_reset = rest;
+        match doubt {
+            Doubt::Over(packet) => Some(packet),
+            Doubt::Probe => {
+                let (to_client, server) = self.sender();
+                to_client.emit_probe(cx, &server);
+                None
+            }
+        }
     }
 
     /// The server judges an unacceptable segment as it is: with the acknowledgment number from here it would

@@ -2,6 +2,7 @@
 
 use crate::accelerator::Transmission;
 use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::stats::AcceleratorStats;
 use paceline_net::{Instant, Packet};
 use std::collections::VecDeque;
@@ -9,6 +10,8 @@ use std::collections::VecDeque;
 /// The machine's state that a connection reads or adds to.
 pub(in crate::accelerator) struct Context<'a> {
     pub now: Instant,
+    /// Whether the device takes data past its window; connections change it.
+    pub past_window: PastWindow,
     pub config: &'a AcceleratorConfig,
     pub stats: &'a mut AcceleratorStats,
     /// Packets to send.

@@ -12,6 +12,7 @@
 mod client_segments;
 pub(in crate::accelerator) mod connection;
 pub(in crate::accelerator) mod context;
+mod doubtful_reset;
 pub(in crate::accelerator) mod from_server;
 mod memory;
 pub(in crate::accelerator) mod paws;
@@ -25,6 +26,7 @@ mod views;
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::connection::{Connection, Handshake};
 use crate::accelerator::flow::context::Context;
+use crate::accelerator::flow::doubtful_reset::DoubtfulReset;
 use crate::accelerator::flow::from_server::{FromServer, LARGEST_PACKET_BYTES};
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
@@ -38,6 +40,16 @@ use std::hint::black_box;
 /// timeouts of most servers, which restart from a small window after it (RFC 5681, section 4.1).
 const IDLE: Duration = Duration::from_secs(1);
 
+/// The effect of a connection's timers.
+#[derive(Debug)]
+pub(in crate::accelerator) enum TimerOutcome {
+    GoesOn,
+    /// The client has been unresponsive for [`AcceleratorConfig::give_up`].
+    GivesUp,
+    /// The client has reset the connection: the reset is forwarded.
+    Reset(Packet),
+}
+
 #[derive(Debug)]
 pub(in crate::accelerator) struct Flow {
     connection: Connection,
@@ -46,6 +58,7 @@ pub(in crate::accelerator) struct Flow {
     upload: Upload,
     /// Arrival of the last packet of either end.
     last_packet_at: Instant,
+    doubtful_reset: Option<Box<DoubtfulReset>>,
 }
 
 /// Construction, state and the machine's calls.
@@ -62,6 +75,7 @@ impl Flow {
             to_client: ToClient::new(now, handshake, upload.end()),
             upload,
             last_packet_at: now,
+            doubtful_reset: None,
         }
     }
 
@@ -78,8 +92,9 @@ impl Flow {
     pub fn server_isn(&self) -> SeqNumber {
         self.connection.server_isn
     }
-    pub fn has_sack(&self) -> bool {
-        self.connection.negotiated.sack
+    /// Whether losses of the mobile segment are detected by SACK.
+    pub fn uses_sack(&self) -> bool {
+        self.to_client.uses_sack()
     }
     pub fn last_packet_at(&self) -> Instant {
         self.last_packet_at
@@ -145,7 +160,8 @@ impl Flow {
     pub fn has_data_to_send(&self) -> bool {
         self.to_client.has_lost() || self.has_unsent()
     }
-    fn has_unsent(&self) -> bool {
+    /// Whether there is data that was never sent.
+    pub fn has_unsent(&self) -> bool {
         self.to_client.nxt() < self.from_server.stream_end()
     }
     /// Whether the server has sent all that the connection's share of the memory holds, but for a segment.
@@ -184,8 +200,8 @@ impl Flow {
     }
 
     /// The state of the device's path, from its rate control.
-    pub fn set_path(&mut self, fading: bool, useful_window: u64, bandwidth_delay: u64) {
-        self.to_client.set_path(fading, useful_window, bandwidth_delay);
+    pub fn set_path(&mut self, fading: bool, useful_window: u64) {
+        self.to_client.set_path(fading, useful_window);
     }
     /// Sends one packet to the client, lost segments first.
     pub fn send_next(&mut self, cx: &mut Context<'_>, path: DevicePath<'_>) -> SendOutcome {
@@ -208,24 +224,27 @@ impl Flow {
     }
     /// The next deadline of any of the connection's timers.
     pub fn deadline(&self) -> Option<Instant> {
-        let at = self.to_client.deadline(self.has_sack(), self.from_server.stream_end());
+        let at = self.to_client.deadline(self.from_server.stream_end());
         let at = at.min(self.from_server.reset_deadline().unwrap_or(Instant::MAX));
         let Self { connection, from_server, to_client, upload, .. } = self;
         let held = from_server.hold_deadline(ClientState { connection, to_client, upload });
         let at = at.min(held.unwrap_or(Instant::MAX));
+        let at = at.min(self.doubtful_reset.as_ref().map_or(Instant::MAX, |reset| reset.next_at()));
         (at < Instant::MAX).then_some(at)
     }
     /// Whether the grace period of a pending reset is over.
     pub fn is_reset_overdue(&self, now: Instant) -> bool {
         self.from_server.reset_deadline().is_some_and(|until| until <= now)
     }
-    /// Handles the timers of both sides. Returns false if the client has been unresponsive for
-    /// [`AcceleratorConfig::give_up`].
-    pub fn on_timeout(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Handles the timers of both sides.
+    pub fn on_timeout(&mut self, cx: &mut Context<'_>) -> TimerOutcome {
+        if let Some(reset) = self.on_doubtful_reset_timer(cx) {
+            return TimerOutcome::Reset(reset);
+        }
         let (from_server, client) = self.receiver();
         from_server.on_hold_timer(cx, client);
         let (to_client, server) = self.sender();
-        to_client.on_timeout(cx, &server)
+        if to_client.on_timeout(cx, &server) { TimerOutcome::GoesOn } else { TimerOutcome::GivesUp }
     }
     /// A router reports that packets to the client must not exceed `mtu` bytes; `seq` is the quoted sequence
     /// number. Whether segments have become shorter.

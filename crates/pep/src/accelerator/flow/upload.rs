@@ -108,6 +108,10 @@ impl Upload {
     pub fn is_unconfirmed(&self) -> bool {
         self.unconfirmed
     }
+    /// The client has sent its FIN.
+    pub fn has_fin(&self) -> bool {
+        self.fin.is_some()
+    }
     /// The server has acknowledged the client's FIN.
     pub fn is_closed(&self) -> bool {
         self.fin.is_some_and(|fin| self.acked >= fin)

@@ -58,6 +58,18 @@ impl Accelerator {
         }
     }
 
+    /// Ends the acceleration of a connection whose client is silent for too long. If everything was sent, the
+    /// client may have it, and its acknowledgments may take another path: the connection continues end to
+    /// end.
+    pub(super) fn give_up(&mut self, now: Instant, slot: u32) {
+        let Some(flow) = self.flows.get(slot).map(|entry| &entry.flow) else { return };
+        if flow.has_unsent() || flow.has_pending_reset() {
+            self.detach_or_reset(now, slot);
+        } else {
+            self.detach(now, slot);
+        }
+    }
+
     /// Detaches a connection with exposure 0 and without a pending reset; resets both ends of any other.
     pub(super) fn detach_or_reset(&mut self, now: Instant, slot: u32) {
         let Some(flow) = self.flows.get(slot).map(|entry| &entry.flow) else { return };

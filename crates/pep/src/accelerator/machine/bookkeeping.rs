@@ -113,7 +113,7 @@ impl Accelerator {
         }
     }
 
-    /// Ends the acceleration of a connection with exposure 0, which continues end to end. Its stored unsent
+    /// Ends the acceleration of a connection, which continues end to end. Its stored unsent
     /// data is sent at once. The server would send it as well, but the last segments of a flight only after
     /// its timeout, which the long round trips of a draining machine have raised to seconds.
     pub(super) fn detach(&mut self, now: Instant, slot: u32) {

@@ -2,6 +2,7 @@
 //! them.
 
 use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::index::Keyed;
 use crate::accelerator::machine::memory::PathNeed;
@@ -44,6 +45,8 @@ pub(in crate::accelerator) struct Device {
     pub server_rtt: Duration,
     /// Bytes that its path needs.
     pub need: PathNeed,
+    /// Whether it takes data past its window.
+    pub past_window: PastWindow,
     /// Bytes acknowledged to servers that it has not acknowledged.
     pub exposure: u64,
     /// While draining: since when its exposure is 0 and none of its connections is backlogged.
@@ -83,7 +86,8 @@ pub(in crate::accelerator) fn device_key(address: IpAddr) -> IpAddr {
 }
 
 impl Device {
-    pub fn new(address: IpAddr, config: &AcceleratorConfig) -> Self {
+    /// `past_window` comes from its earlier connections.
+    pub fn new(address: IpAddr, config: &AcceleratorConfig, past_window: PastWindow) -> Self {
         Self {
             address,
             control: RateController::new(&config.control),
@@ -96,6 +100,7 @@ impl Device {
             in_flight: 0,
             server_rtt: Duration::ZERO,
             need: PathNeed::default(),
+            past_window,
             exposure: 0,
             detachable_since: None,
             alarm: Alarm::default(),
@@ -194,6 +199,9 @@ mod tests {
     /// Bytes of a packet.
     const WIRE: u64 = 7240;
 
+    fn unknown_device() -> Device {
+        Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default(), PastWindow::Unknown)
+    }
     /// Drives a path of 4 Gb/s with a driver tick of 250 us and unlimited data: only the rate control limits
     /// the rate.
     fn drive(device: &mut Device, ticks: std::ops::Range<u64>, rtt: impl Fn(u64) -> Duration) {
@@ -231,7 +239,7 @@ mod tests {
 
     #[test]
     fn round_trips_shorter_than_the_pacers_pauses_do_not_limit_the_rate() {
-        let mut device = Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default());
+        let mut device = unknown_device();
         let stalled = |tick| (1000..1010).contains(&tick);
         // A pause of the machine in between changes nothing.
         let rtt = |tick| if stalled(tick) { Duration::from_millis(300) } else { Duration::from_micros(20) };
@@ -244,7 +252,7 @@ mod tests {
     /// application limited.
     #[test]
     fn retransmissions_of_the_last_flight_find_the_rate() {
-        let mut device = Device::new(Ipv6Addr::LOCALHOST.into(), &AcceleratorConfig::default());
+        let mut device = unknown_device();
         device.in_flight = 100_000_000;
         device.on_idle();
         device.in_flight = 0;

@@ -114,27 +114,37 @@ impl Journal {
 }
 
 impl FlowRecord {
-    /// A reset for each end, with the exact sequence number that RFC 5961, section 3.2 requires.
-    pub(in crate::accelerator) fn resets(&self) -> [(Side, Packet); 2] {
-        let to_client = reset(
-            self.key,
-            self.client_expects,
-            self.server_expects,
-            self.server_timestamp,
-            self.client_timestamp,
-        );
-        let to_server = reset(
-            self.key.reversed(),
-            self.server_expects,
-            self.server_acked,
-            self.client_timestamp,
-            self.server_timestamp,
-        );
-        [(Side::Mobile, to_client), (Side::Server, to_server)]
+    /// The packets that end a connection at both ends. A reset counts only with the number that its receiver
+    /// expects next (RFC 5961, section 3.2). A client whose acknowledgments do not come here may have
+    /// everything that was sent, hence a second reset. A probe for each end follows, with an old number: an
+    /// end that is not reset yet answers it, and the other one, which has no connection any more, resets it.
+    pub(in crate::accelerator) fn resets(&self) -> impl Iterator<Item = (Side, Packet)> {
+        let to_client = |seq, flags| {
+            let ends = (self.server_timestamp, self.client_timestamp);
+            (Side::Mobile, empty(self.key, (seq, self.server_expects), ends, flags))
+        };
+        let to_server = |seq, flags| {
+            let ends = (self.client_timestamp, self.server_timestamp);
+            (Side::Server, empty(self.key.reversed(), (seq, self.server_acked), ends, flags))
+        };
+        let (reset, probe) = (TcpFlags::RST.with(TcpFlags::ACK), TcpFlags::ACK);
+        let sent = (self.client_sent != self.client_expects).then(|| to_client(self.client_sent, reset));
+        let resets = [to_server(self.server_expects, reset), to_client(self.client_expects, reset)];
+        let probes = [
+            to_client(self.client_expects + u32::MAX, probe),
+            to_server(self.server_expects + u32::MAX, probe),
+        ];
+        resets.into_iter().chain(sent).chain(probes)
     }
 }
 
-fn reset(key: FlowKey, seq: SeqNumber, ack: SeqNumber, val: Option<u32>, ecr: Option<u32>) -> Packet {
+/// A segment without payload, with its sequence and acknowledgment numbers, and its TSval and TSecr.
+fn empty(
+    key: FlowKey,
+    (seq, ack): (SeqNumber, SeqNumber),
+    (val, ecr): (Option<u32>, Option<u32>),
+    flags: TcpFlags,
+) -> Packet {
     let ip = IpHeader { src: key.src, dst: key.dst, traffic_class: 0, hop_limit: HOP_LIMIT, special: false };
     let timestamps = val.zip(ecr).map(|(val, ecr)| Timestamps { val, ecr });
     let tcp = TcpHeader {
@@ -142,7 +152,7 @@ fn reset(key: FlowKey, seq: SeqNumber, ack: SeqNumber, val: Option<u32>, ecr: Op
         dst_port: key.dst_port,
         seq,
         ack,
-        flags: TcpFlags::RST.with(TcpFlags::ACK),
+        flags,
         window: 0,
         options: TcpOptions { timestamps, ..TcpOptions::default() },
         payload_len: 0,

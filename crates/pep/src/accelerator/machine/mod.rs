@@ -14,6 +14,7 @@ mod index;
 mod journal;
 mod memory;
 mod opening;
+mod past_windows;
 mod prefetch;
 mod shared;
 mod timers;
@@ -247,7 +248,10 @@ impl Accelerator {
         }
         let slot = match self.devices.find(&address) {
             Some(slot) => slot,
-            None => self.devices.insert(Device::new(address, &self.shared.config)),
+            None => {
+                let past_window = self.shared.past_windows.get(address);
+                self.devices.insert(Device::new(address, &self.shared.config, past_window))
+            }
         };
         let device = self.devices.get_mut(slot).expect("it was found or inserted");
         device.flows += 1;
@@ -257,11 +261,10 @@ impl Accelerator {
             device.control.on_handshake(now, rtt);
         }
         let (useful_window, longest) = (device.control.useful_window(false), device.longest(now));
-        let bandwidth_delay = device.control.bandwidth_delay();
         let upload = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.upload;
         let real = matches!(packet.payload, Payload::Datagram(_));
         let mut flow = Flow::new(now, key, &handshake, upload, real);
-        flow.set_path(false, useful_window, bandwidth_delay);
+        flow.set_path(false, useful_window);
         flow.limit_to(longest);
         self.shared.stats.flows += 1;
         Ok(self.flows.insert(FlowEntry::new(flow, slot)))
@@ -302,8 +305,10 @@ impl Accelerator {
             Side::Mobile => {
                 let fading = device.fading.is_detected();
                 let useful_window = device.control.useful_window(fading);
-                entry.flow.set_path(fading, useful_window, device.control.bandwidth_delay());
+                entry.flow.set_path(fading, useful_window);
                 let (verdict, delivery) = entry.flow.on_client(&mut cx, packet);
+                let past_window = cx.past_window;
+                self.shared.note_past_window(device, past_window);
                 on_delivery(now, entry, device, &mut self.shared.stats, &delivery);
                 verdict
             }
@@ -373,9 +378,7 @@ fn on_delivery(
         stats.on_rtt(sample, rtt.min(), device.control.rate());
     }
     device.unreported_lost += delivery.lost;
-    if !flow.to_client().has_small_window() {
-        device.unreported_lost_beyond += delivery.lost_beyond_window;
-    }
+    device.unreported_lost_beyond += delivery.lost_beyond_window;
     if delivery.bytes > 0 {
         let sample = AckSample {
             delivered: delivery.bytes,
@@ -388,7 +391,7 @@ fn on_delivery(
             in_flight: device.in_flight,
             app_limited: false,
             fading: flow.to_client().is_fading(),
-            without_sack: !flow.has_sack(),
+            without_sack: !flow.uses_sack(),
         };
         device.on_ack(now, sample);
     }

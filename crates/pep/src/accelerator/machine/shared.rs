@@ -3,8 +3,10 @@
 
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Context;
+use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::machine::device::Device;
 use crate::accelerator::machine::memory;
+use crate::accelerator::machine::past_windows::PastWindows;
 use crate::accelerator::stats::AcceleratorStats;
 use crate::accelerator::{Side, Transmission};
 use paceline_net::{Instant, Packet};
@@ -24,6 +26,7 @@ pub(in crate::accelerator) struct Shared {
     pub draining: Option<Instant>,
     /// Until then clients may have data that bypassed the machine.
     pub unseen_until: Instant,
+    pub past_windows: PastWindows,
 }
 
 impl Shared {
@@ -36,17 +39,26 @@ impl Shared {
             exposure: 0,
             draining: None,
             unseen_until: Instant::ZERO,
+            past_windows: PastWindows::default(),
         }
     }
     /// Forwards a packet as it is.
     pub fn pass(&mut self, from: Side, packet: Packet) {
         self.out.push_back(Transmission::whole(from.other(), packet));
     }
+    /// A call of one of the device's connections has ended: takes over its findings on the device.
+    pub fn note_past_window(&mut self, device: &mut Device, state: PastWindow) {
+        if state != device.past_window {
+            device.past_window = state;
+            self.past_windows.set(device.address, state);
+        }
+    }
     /// The arguments of a call of one of the device's connections.
     pub fn context(&mut self, now: Instant, device: &Device) -> Context<'_> {
         let limit = memory::device_limit(&self.config, self.held - device.held);
         Context {
             now,
+            past_window: device.past_window,
             early_acks: self.draining.is_none(),
             unseen_packets: self.unseen_until > now,
             share: memory::share(&self.config, device.need, device.active, limit),

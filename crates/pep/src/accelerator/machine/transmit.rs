@@ -1,6 +1,7 @@
 //! The order of sending: devices in turn, the connections of a device in turn, then ACKs that no other packet
 //! has carried; and the timers.
 
+use crate::accelerator::flow::TimerOutcome;
 use crate::accelerator::flow::to_client::SendOutcome;
 use crate::accelerator::machine::timers::{Owner, Timers};
 use crate::accelerator::{Accelerator, Side, Transmission};
@@ -128,10 +129,18 @@ impl Accelerator {
             return self.end_with_reset(slot);
         }
         let Some(device) = self.devices.get_mut(entry.device) else { return };
-        if entry.flow.on_timeout(&mut self.shared.context(now, device)) {
-            self.update(now, slot);
-        } else {
-            self.detach_or_reset(now, slot);
+        let mut cx = self.shared.context(now, device);
+        let outcome = entry.flow.on_timeout(&mut cx);
+        let past_window = cx.past_window;
+        self.shared.note_past_window(device, past_window);
+        match outcome {
+            TimerOutcome::GoesOn => self.update(now, slot),
+            TimerOutcome::GivesUp => self.give_up(now, slot),
+            TimerOutcome::Reset(packet) => {
+                self.shared.stats.flows_ended += 1;
+                self.remove(slot);
+                self.shared.pass(Side::Mobile, packet);
+            }
         }
     }
 

@@ -125,13 +125,6 @@ impl RateController {
         };
         (rate / 8.0 * time.as_secs_f64()) as u64
     }
-    /// Bytes that the path holds without a queue.
-    pub fn bandwidth_delay(&self) -> u64 {
-        match self {
-            Self::Paper(control) => control.bandwidth_delay(),
-            Self::Adaptive(control) => control.bandwidth_delay(),
-        }
-    }
     /// Bytes in flight beyond which sending past the client's advertised window gains nothing.
     pub fn useful_window(&self, fading: bool) -> u64 {
         match self {

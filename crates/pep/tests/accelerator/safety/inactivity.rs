@@ -19,7 +19,10 @@ fn an_unresponsive_client_without_exposed_bytes_is_detached() {
     for (no_early_acks, fin, reset) in [(true, false, false), (false, true, false), (false, false, true)] {
         let exposure = if no_early_acks { Bytes(0) } else { AcceleratorConfig::default().exposure };
         let config = AcceleratorConfig { exposure, ..AcceleratorConfig::default() };
-        let mut bed = TestBed::open_with(config, |_| ());
+        let mut bed = TestBed::open_with(config, |bed| {
+            // The window keeps a part of the exposed bytes from being sent.
+            (bed.shift, bed.window) = if reset { (0, 1_000) } else { (bed.shift, bed.window) };
+        });
         if fin {
             let last = bed.server_packet(1, FIN, 900, |_| ());
             bed.server_sends(last);
@@ -28,7 +31,7 @@ fn an_unresponsive_client_without_exposed_bytes_is_detached() {
         }
         bed.wait(50);
         assert_eq!(bed.exposure() > 0, reset);
-        bed.wait(300_000);
+        bed.wait(1_000_000);
         let (down, up) = (bed.to_client.iter().any(is_reset), bed.to_server.iter().any(is_reset));
         assert_eq!((down, up, bed.accelerator.flow_count()), (reset, reset, 0));
         assert_eq!(bed.stats().flows_detached, u64::from(!reset));

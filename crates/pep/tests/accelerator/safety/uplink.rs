@@ -2,7 +2,7 @@
 
 use crate::accelerator::test_bed::*;
 use paceline_net::{SeqNumber, TcpHeader};
-use paceline_pep::accelerator::Side;
+use paceline_pep::accelerator::{AcceleratorConfig, PaperParameters, RateControl, Side};
 
 fn echo(tcp: &TcpHeader) -> u32 {
     tcp.options.timestamps.expect("timestamps were negotiated").ecr
@@ -49,9 +49,12 @@ fn data_of_the_client_keeps_its_tsecr_and_an_ack_of_new_data_goes_ahead() {
 fn an_upload_is_acknowledged_while_the_clients_window_is_closed() {
     for remnant in [0, 496] {
         let window = (16_000 + remnant as u16) >> 4;
-        let mut bed = TestBed::open_cleared(|bed| bed.window = window);
+        let control = RateControl::Paper(PaperParameters::default());
+        let published = AcceleratorConfig { control, ..AcceleratorConfig::default() };
+        let mut bed = TestBed::open_with(published, |bed| bed.window = window);
+        bed.clear();
         let mut end = bed.send(1, 20);
-        bed.wait(10);
+        bed.wait(40);
         assert_eq!(bed.data().last().map(|(off, _)| *off), Some(19_001), "past the window");
         // The client accepts data up to its window; the remainder is smaller than a segment.
         bed.window = remnant as u16 >> 4;

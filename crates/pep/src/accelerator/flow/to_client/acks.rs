@@ -5,15 +5,21 @@ use crate::accelerator::flow::connection::Connection;
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
 use crate::accelerator::flow::to_client::ToClient;
+use crate::accelerator::flow::to_client::overshoot::{PastWindow, Progress};
 use crate::accelerator::flow::to_client::rtt::RttBounds;
+use crate::accelerator::flow::to_client::sack_check::{Blocks, Change};
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
-use paceline_net::{Duration, TcpFlags, TcpHeader};
+use crate::accelerator::rate::RateControl;
+use paceline_net::{Duration, Instant, TcpFlags, TcpHeader};
 
 /// Duplicate ACKs that indicate a drop past the client's window (RFC 5681, section 3.2).
 const DUPLICATE_THRESHOLD: u8 = 3;
-/// Bytes past the client's window that one ACK shows to be lost, from which the client probably dropped them.
-/// Chosen: ten segments of 1460 bytes. It drops all of them at once; a radio loses a few.
-const CLIENT_DROP_BYTES: u64 = 14_600;
+/// Segments by which the client's window may grow at an ACK that is a duplicate. Linux, which tunes the
+/// window by as much for each segment that arrives (`tcp_grow_window`).
+const TUNING_SEGMENTS: u64 = 2;
+/// Segments past the client's window that one ACK shows to be lost, from which they were probably dropped for
+/// that. Chosen: all of them are dropped at once; a radio loses one or two.
+const CLIENT_DROP_SEGMENTS: u64 = 3;
 
 /// An acknowledgment of the client.
 #[derive(Clone, Copy)]
@@ -44,10 +50,11 @@ impl ToClient {
         if change.opens && (was_closed || !self.has_outstanding()) {
             self.timer_base = cx.now;
         }
-        let ranges = self.sack_ranges(connection, tcp, ack);
+        let blocks = self.sack_blocks(cx.now, connection, tcp, ack);
         let una = self.una.max(ack);
-        let bounds = self.rtt_bounds(connection.negotiated.sack, from_server);
-        let mut delivery = self.scoreboard.on_ack(cx.now, una, ranges.iter().flatten().copied(), &bounds);
+        let bounds = self.rtt_bounds(from_server);
+        let ranges = blocks.ranges.iter().flatten().copied();
+        let mut delivery = self.scoreboard.on_ack(cx.now, una, ranges, &bounds);
         delivery.opened = self.window.edge().saturating_sub(edge);
         let payload = |off: u64| off.min(from_server.next());
         cx.stats.bytes_delivered += payload(una) - payload(self.una);
@@ -70,7 +77,7 @@ impl ToClient {
         if delivery.ambiguous && self.has_outstanding() {
             self.send_now = true; // new data if there is any: its ACK is unambiguous (RFC 5682)
         }
-        let dsack = has_dsack(tcp);
+        let dsack = blocks.has_dsack;
         let bare = duplicate && !dsack && delivery.bytes == 0 && (change.same_size || change.advances);
         if dsack {
             self.scoreboard.on_dsack(cx.now, self.una);
@@ -91,38 +98,81 @@ impl ToClient {
         }
         if advances {
             self.duplicates = 0;
-            let small = self.has_small_window();
-            self.overshoot.on_progress(cx.now, size, acked, self.useful_window.into(), small);
+            self.sack_check.on_progress();
+            let (una, nxt, useful) = (self.una, self.nxt, self.useful_window.into());
+            let known = cx.past_window == PastWindow::Taken;
+            self.overshoot.on_progress(known, Progress { una, nxt, acked, window: size, useful });
         } else if bare {
-            delivery.bytes += self.on_bare_duplicate(cx, connection.negotiated.sack);
+            // A client that reads opens its window by more than one that tunes its buffer.
+            let updates_window = delivery.opened > TUNING_SEGMENTS * u64::from(self.segment);
+            delivery.bytes += self.on_bare_duplicate(cx, updates_window);
         }
         self.detect_losses(cx.now);
         self.scoreboard.take_losses(&mut delivery);
-        let counts = !self.fading && !self.has_small_window();
-        if counts && delivery.lost + delivery.lost_beyond_window > 0 && self.nxt > self.window.edge() {
-            self.overshoot.on_loss(cx.now, self.rtt.srtt().unwrap_or_default());
-        }
-        if counts && delivery.lost_beyond_window >= CLIENT_DROP_BYTES {
-            self.overshoot.charge(delivery.lost_beyond_window);
-        }
+        self.judge_past_window(cx, &delivery);
         delivery
     }
 
-    /// The SACK blocks that lie within the outstanding data above `ack`, as offsets.
-    fn sack_ranges(&self, connection: &Connection, tcp: &TcpHeader, ack: u64) -> [Option<(u64, u64)>; 4] {
-        let ranges = tcp.options.sack.as_slice().iter().filter_map(|(left, right)| {
-            let (left, right) = (connection.offset(*left, self.una)?, connection.offset(*right, self.una)?);
-            (left < right && right <= self.nxt && left > ack).then_some((left, right))
-        });
-        let mut all = [None; 4];
-        all.iter_mut().zip(ranges).for_each(|(slot, range)| *slot = Some(range));
-        all
+    /// Draws the conclusions from an ACK on data past the window.
+    fn judge_past_window(&mut self, cx: &mut Context<'_>, delivery: &Delivery) {
+        let lost = delivery.lost_beyond_window;
+        if delivery.lost + lost > 0 && self.nxt > self.window.edge() {
+            self.overshoot.stop();
+        }
+        let dropped = !self.fading && lost >= CLIENT_DROP_SEGMENTS * u64::from(self.segment);
+        match cx.past_window {
+            PastWindow::Unknown if lost > 0 => self.on_past_window_drop(cx),
+            PastWindow::Unknown if delivery.past_window => cx.past_window = PastWindow::Taken,
+            PastWindow::Taken if dropped => self.on_past_window_drop(cx),
+            _ => {}
+        }
+    }
+    /// The client, or a firewall ahead of it, dropped segments past the window.
+    pub(super) fn on_past_window_drop(&mut self, cx: &mut Context<'_>) {
+        self.overshoot.stop();
+        cx.stats.overshoot_drops += 1;
+        // The published control sends past the window until that is zero.
+        if !matches!(cx.config.control, RateControl::Paper(_)) {
+            cx.past_window = PastWindow::Refused;
+        }
     }
 
-    fn rtt_bounds(&self, sack: bool, from_server: &FromServer) -> RttBounds {
+    /// The SACK blocks of an acknowledgment of `ack`, if they can be used.
+    fn sack_blocks(&mut self, now: Instant, connection: &Connection, tcp: &TcpHeader, ack: u64) -> Blocks {
+        if !connection.negotiated.sack || self.sack_check.is_wrong() {
+            return Blocks::default();
+        }
+        let blocks = Blocks::new(connection, tcp, ack, self.una, self.nxt);
+        let change = self.sack_check.on_blocks(&blocks, self.uses_sack());
+        self.change_recovery(now, change);
+        if self.uses_sack() { blocks } else { blocks.without_ranges() }
+    }
+    /// Changes the detection of losses. Returns the bytes that earlier duplicate ACKs report as arrived.
+    fn change_recovery(&mut self, now: Instant, change: Change) -> u64 {
+        match change {
+            Change::None => 0,
+            Change::ToSack => {
+                self.scoreboard.resume_sack();
+                0
+            }
+            Change::ToNewReno => {
+                self.scoreboard.end_sack();
+                (0..self.duplicates.min(DUPLICATE_THRESHOLD)).map(|_| self.on_newreno_duplicate(now)).sum()
+            }
+        }
+    }
+    /// The client has acknowledged up to data that a block reported, and not that data: either it has
+    /// discarded it, or the block was wrong.
+    pub(super) fn on_reneging(&mut self) {
+        if self.sack_check.on_contradiction(self.uses_sack()) == Change::ToNewReno {
+            self.scoreboard.end_sack();
+        }
+    }
+
+    fn rtt_bounds(&self, from_server: &FromServer) -> RttBounds {
         let has_unsent = self.nxt < from_server.stream_end();
         let if_fading = |time: Duration| if self.fading { time } else { Duration::ZERO };
-        let frto_off = self.is_frto_off(sack, has_unsent);
+        let frto_off = self.is_frto_off(has_unsent);
         RttBounds {
             min: self.rtt.min(),
             shortest: if_fading(self.rtt.srtt().unwrap_or_default() / 2),
@@ -133,10 +183,10 @@ impl ToClient {
 
     /// A duplicate ACK that reports nothing else. Without SACK it says that some segment has arrived; returns
     /// the bytes.
-    fn on_bare_duplicate(&mut self, cx: &mut Context<'_>, sack: bool) -> u64 {
+    fn on_bare_duplicate(&mut self, cx: &mut Context<'_>, updates_window: bool) -> u64 {
         self.duplicates = self.duplicates.saturating_add(1);
         cx.stats.duplicates_suppressed += 1;
-        if self.fading && sack {
+        if self.fading && self.uses_sack() {
             self.scoreboard.on_spurious(cx.now);
         }
         // If the client had accepted the first segment, an ACK from after its arrival would cover it. A
@@ -150,23 +200,28 @@ impl ToClient {
         let dropped = overdue && !self.fading && !hole && self.duplicates >= DUPLICATE_THRESHOLD - 1;
         let lost = if dropped { self.scoreboard.lose_past_edge() } else { 0 };
         if lost > 0 {
-            self.overshoot.on_drop(cx.now);
-            self.overshoot.charge(lost);
-            cx.stats.overshoot_drops += 1;
+            self.on_past_window_drop(cx);
             self.scoreboard.lose_first(false);
             return 0;
         }
-        let overdue = self.rtt.srtt().unwrap_or_default() * 2;
-        let (arrived, lost) = self.scoreboard.on_bare_duplicate(cx.now, self.segment, overdue);
+        if !self.uses_sack() {
+            return self.on_newreno_duplicate(cx.now);
+        }
+        if hole || updates_window {
+            return 0;
+        }
+        let srtt = self.rtt.srtt().unwrap_or_default();
+        // An answer to a retransmission or a probe, within a round trip, needs no block.
+        let recent = srtt * 3 / 2;
+        let repeats =
+            self.scoreboard.was_retransmitting(cx.now, recent) || cx.now.since(self.last_probe_at) <= recent;
+        let change = self.sack_check.on_bare_duplicate(repeats);
+        self.change_recovery(cx.now, change)
+    }
+    fn on_newreno_duplicate(&mut self, now: Instant) -> u64 {
+        let srtt = self.rtt.srtt().unwrap_or_default();
+        let (arrived, lost) = self.scoreboard.on_bare_duplicate(now, self.segment, srtt * 2);
         self.send_now |= lost;
         arrived
     }
-}
-
-/// Whether the first SACK block is a DSACK (RFC 2883): below the acknowledgment, or inside the second block.
-fn has_dsack(tcp: &TcpHeader) -> bool {
-    let blocks = tcp.options.sack.as_slice();
-    let Some((left, right)) = blocks.first() else { return false };
-    let inside = blocks.get(1).is_some_and(|(from, until)| left >= from && right <= until);
-    *right <= tcp.ack || inside
 }

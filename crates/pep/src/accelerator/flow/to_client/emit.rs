@@ -88,7 +88,7 @@ impl ToClient {
     }
     /// Sends a segment one below the client's next expected number, which the client answers with an ACK,
     /// like a keepalive.
-    pub(super) fn emit_probe(&self, cx: &mut Context<'_>, server: &ServerState<'_>) {
+    pub fn emit_probe(&self, cx: &mut Context<'_>, server: &ServerState<'_>) {
         self.emit_empty(cx, server, self.una - 1, TcpFlags::ACK, SackBlocks::default());
     }
     fn emit_empty(

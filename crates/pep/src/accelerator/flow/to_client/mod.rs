@@ -8,11 +8,12 @@
 pub(in crate::accelerator) mod acks;
 mod black_hole;
 mod emit;
-mod overshoot;
+pub(in crate::accelerator) mod overshoot;
 pub(in crate::accelerator) mod path;
 mod path_mtu;
 mod recovery;
 pub(in crate::accelerator) mod rtt;
+mod sack_check;
 pub(in crate::accelerator) mod scoreboard;
 mod send;
 mod window;
@@ -22,6 +23,7 @@ use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::to_client::black_hole::BlackHole;
 use crate::accelerator::flow::to_client::overshoot::{Overshoot, narrow};
 use crate::accelerator::flow::to_client::rtt::Rtt;
+use crate::accelerator::flow::to_client::sack_check::SackCheck;
 use crate::accelerator::flow::to_client::scoreboard::Scoreboard;
 use crate::accelerator::flow::to_client::window::ClientWindow;
 use paceline_net::{Instant, SeqNumber};
@@ -49,11 +51,10 @@ pub(in crate::accelerator) struct ToClient {
     segment: u32,
     /// Bytes in flight beyond which more does not raise the throughput: the bound of the overshoot.
     useful_window: u32,
-    /// Bytes that the path holds without a queue.
-    bandwidth_delay: u32,
     /// The device's radio fades: it loses segments during outages (see `rate::losses::fading`).
     fading: bool,
     scoreboard: Scoreboard,
+    sack_check: SackCheck,
     rtt: Rtt,
     overshoot: Overshoot,
     black_hole: BlackHole,
@@ -99,9 +100,9 @@ impl ToClient {
             window: ClientWindow::new(handshake.client_edge, size, client_seq),
             segment: handshake.segment,
             useful_window: 0,
-            bandwidth_delay: 0,
             fading: false,
             scoreboard: Scoreboard::new(handshake.negotiated.sack),
+            sack_check: SackCheck::default(),
             rtt: Rtt::new(handshake.rtt),
             overshoot: Overshoot::new(size),
             black_hole: BlackHole::default(),
@@ -138,10 +139,6 @@ impl ToClient {
     pub fn window(&self) -> &ClientWindow {
         &self.window
     }
-    /// Whether the client's window is a small part of the bandwidth-delay product.
-    pub fn has_small_window(&self) -> bool {
-        overshoot::is_small(self.window.size(), self.bandwidth_delay.into())
-    }
     /// Payload bytes of a full segment.
     pub fn segment(&self) -> u32 {
         self.segment
@@ -149,12 +146,15 @@ impl ToClient {
     pub fn rtt(&self) -> &Rtt {
         &self.rtt
     }
+    /// Whether losses are detected by the client's SACK blocks.
+    pub fn uses_sack(&self) -> bool {
+        self.scoreboard.uses_sack()
+    }
     pub fn is_fading(&self) -> bool {
         self.fading
     }
-    pub fn set_path(&mut self, fading: bool, useful_window: u64, bandwidth_delay: u64) {
-        self.fading = fading;
-        (self.useful_window, self.bandwidth_delay) = (narrow(useful_window), narrow(bandwidth_delay));
+    pub fn set_path(&mut self, fading: bool, useful_window: u64) {
+        (self.fading, self.useful_window) = (fading, narrow(useful_window));
     }
     /// Whether the client has not acknowledged everything that was sent.
     pub fn has_outstanding(&self) -> bool {

@@ -1,139 +1,114 @@
 //! Overshoot: sending past the client's advertised window ("opportunistic transmission", Liu and Lee 2011).
 //!
-//! The window seen here is older than the ACK's delay: a client that reads at once has advertised more since.
-//! The overshoot relies on ACKs in flight, not on free memory: Linux from 6.17 on drops every segment that
-//! ends past the edge that it last advertised. The overshoot grows by the acknowledged bytes, one window each
-//! round trip, up to the useful window, while the window is near its largest. At a sign of a drop it ends;
-//! everything sent past the edge is sent again, and the next attempt comes after a pause. The pause doubles
-//! with each drop and is reset after a long time without one, since a radio outage may look like a drop.
+//! The window seen here is older than the ACK's delay: a client that reads at once has advertised more
+//! since. The overshoot relies on ACKs in flight, not on free memory. Where that fails, segments are lost:
+//! Linux from 6.17 on drops every segment that ends past the edge that it last advertised, and so do
+//! firewalls that track windows. A router that translates addresses resets the connection. Hence the rule:
 //!
-//! **Credit.** A client whose first missing byte is lost on the way cannot move its edge, and drops what is
-//! past it: a quarter of the data, with a window of megabytes on a path that loses a packet each second. The
-//! bytes past the edge are therefore at most a small share of the bytes delivered, the credit. Dropped bytes
-//! are taken from it.
+//! - **Evidence.** A *device* has to show that it takes such data: first, one segment is sent that begins
+//!   at or before the edge and ends past it, and has to be delivered ([`PastWindow`]). Middleboxes of the
+//!   kind of Linux's conntrack judge the start of a segment, so that this one passes.
+//! - **Growth.** Only windows that grow are overshot: the client then reads at once and its buffer is being
+//!   tuned. A fixed window, however small, is kept. The overshoot grows by the acknowledged bytes, up to one
+//!   window and to the useful window. It is zero again after a round trip without growth, and after a loss.
+//! - **End.** At the first reset or drop that follows data past the edge it ends for the device for good.
 
 use paceline_net::{Duration, Instant};
 
-/// Pause after the first drop, in milliseconds. Chosen: several round trips.
-const FIRST_PAUSE_MS: u32 = 1_000;
-/// Longest pause, in milliseconds. Chosen: a client that always drops costs one flight in five minutes.
-const MAX_PAUSE_MS: u32 = 300_000;
-/// Divisor of the growth after a drop. Chosen: the next drop costs an eighth.
-const CAUTION_DIVISOR: u64 = 8;
-/// Multiple of the last pause without a drop after which the pause is reset. Chosen: real drops recur sooner.
-const RESET_PAUSES: u64 = 30;
-/// Divisor of the decay of the largest window at each ACK that advances. Chosen: a client that has halved its
-/// buffer is sent past its window again after about a hundred ACKs.
-const MAX_WINDOW_DECAY: u32 = 256;
-/// Bytes delivered for a byte that may be dropped. Chosen: 1.6% of the data is sent again at most, less than
-/// the gain of a percent or more that the overshoot has where a client's window binds.
-const CREDIT_DIVISOR: u64 = 64;
-/// A window below the bandwidth-delay product divided by this is small: the credit does not apply. Chosen:
-/// without an overshoot such a client gets a quarter of the rate, so dropping a quarter costs less. The
-/// useful window is no measure of that, since it contains the target delay.
-const SMALL_WINDOW_DIVISOR: u64 = 4;
-/// Credit at the start, and the largest one, in bytes. Chosen: a small window costs most at the start of a
-/// transfer; the largest holds the path of 1 Gb/s and 80 ms beyond a window of 6 MiB.
-const INITIAL_CREDIT: u32 = 1 << 20;
-const MAX_CREDIT: u32 = 16 << 20;
-/// Credit that always remains, in bytes. Chosen: the windows of old clients, for which the pauses suffice.
-const LEAST_CREDIT: u32 = 64 << 10;
+/// A window that is larger than ever before by its size over this grows. Chosen: tuned buffers double in a
+/// round trip, while roundings change a window by less. Windows that shrink and open do not grow.
+const GROWTH_DIVISOR: u32 = 8;
 
-/// Part of the overshoot that a loss while it is in use takes, as a divisor. Chosen: the queue then has room
-/// for the variation of the round trip.
-const LOSS_DIVISOR: u32 = 4;
-/// Divisor of the growth for a while after such a loss. Chosen: a quarter of some megabytes is regained in
-/// tens of round trips, so that a loss, which costs one, is rare.
-const SLOW_DIVISOR: u64 = 256;
-/// How long the growth is slow. Chosen: several such cycles.
-const SLOW_FOR: Duration = Duration::from_secs(10);
+/// Whether a device takes data past its window, as far as its ACKs have shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::accelerator) enum PastWindow {
+    /// Nothing: a probe may be sent.
+    #[default]
+    Unknown,
+    /// A segment past the window was delivered.
+    Taken,
+    /// Such data was dropped, or a reset followed it: no more is sent.
+    Refused,
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::accelerator) struct Overshoot {
     /// Bytes beyond the advertised edge that may be sent.
     extra: u32,
-    paused_until: Instant,
-    /// Length of the last pause, in milliseconds.
-    pause_ms: u32,
-    /// Largest window seen.
-    max_window: u32,
-    /// Bytes that may be dropped.
-    credit: u32,
-    /// The growth is slow until then.
-    slow_until: Instant,
+    /// Largest window before this round trip, and in it.
+    before: u32,
+    largest: u32,
+    /// The round trip ends when this offset is acknowledged; its lower 32 bits.
+    round_until: u32,
+    /// When data past the edge was last sent, in milliseconds modulo 2^32; 0 for never.
+    last_sent_ms: u32,
+    /// The window has grown in this round trip, and in the last one.
+    grows: bool,
+    grew: bool,
+}
+
+/// The client's state at an ACK that advances.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::accelerator) struct Progress {
+    /// Offsets up to which data is acknowledged and sent.
+    pub una: u64,
+    pub nxt: u64,
+    /// Bytes acknowledged.
+    pub acked: u64,
+    /// The client's window, and the window beyond which more does not raise the throughput.
+    pub window: u64,
+    pub useful: u64,
 }
 
 impl Overshoot {
-    /// The first flight may exceed the window by half: a new client has no unread data.
     pub fn new(window: u64) -> Self {
+        let window = narrow(window);
         Self {
-            extra: narrow(window / 2),
-            paused_until: Instant::ZERO,
-            pause_ms: 0,
-            max_window: narrow(window),
-            credit: INITIAL_CREDIT,
-            slow_until: Instant::ZERO,
+            extra: 0,
+            before: window,
+            largest: window,
+            round_until: 0,
+            last_sent_ms: 0,
+            grows: false,
+            grew: false,
         }
     }
-    fn pause(&self) -> Duration {
-        Duration::from_millis(self.pause_ms.into())
+    /// Whether the client's window, which is now `window`, grows.
+    pub fn is_growing(&self, window: u64) -> bool {
+        (self.grows || self.grew) && 4 * window >= 3 * u64::from(self.largest)
     }
-    /// Whether a drop was seen recently.
-    pub fn is_paused(&self, now: Instant) -> bool {
-        now < self.paused_until
+    /// Bytes beyond the advertised edge that may be sent now to a device that takes them.
+    pub fn extra(&self, window: u64) -> u64 {
+        if self.is_growing(window) { u64::from(self.extra) } else { 0 }
     }
-    /// Bytes beyond the advertised edge that may be sent now.
-    pub fn extra(&self, now: Instant, window: u64) -> u64 {
-        let open = window > 0 && 4 * window >= 3 * u64::from(self.max_window);
-        if open && now >= self.paused_until { u64::from(self.extra) } else { 0 }
-    }
-    /// An ACK advanced by `acked` bytes and advertises `window` bytes. `useful` is the useful window, and
-    /// `small` whether the client's window is small beside the path.
-    pub fn on_progress(&mut self, now: Instant, window: u64, acked: u64, useful: u64, small: bool) {
-        let decayed = self.max_window - self.max_window / MAX_WINDOW_DECAY;
-        self.max_window = decayed.max(narrow(window));
-        self.credit = self.credit.saturating_add(narrow(acked / CREDIT_DIVISOR)).min(MAX_CREDIT);
-        if now >= self.paused_until + self.pause() * RESET_PAUSES {
-            self.pause_ms = 0;
+    /// An ACK advanced. `known`: the device takes data past its window.
+    pub fn on_progress(&mut self, known: bool, progress: Progress) {
+        let Progress { una, nxt, acked, window, useful } = progress;
+        self.largest = self.largest.max(narrow(window));
+        self.grows |= self.largest > self.before + self.before / GROWTH_DIVISOR;
+        if (una as u32).wrapping_sub(self.round_until) as i32 > 0 {
+            (self.grew, self.grows) = (self.grows, false);
+            (self.before, self.largest) = (self.before.max(self.largest), narrow(window));
+            self.round_until = nxt as u32;
         }
-        if now >= self.paused_until {
-            let grown = if now < self.slow_until {
-                acked / SLOW_DIVISOR
-            } else if self.pause_ms == 0 {
-                acked
-            } else {
-                acked / CAUTION_DIVISOR
-            };
-            self.extra = narrow((u64::from(self.extra) + grown).min(useful.saturating_sub(window)));
-            if !small {
-                self.extra = self.extra.min(self.credit.max(LEAST_CREDIT));
-            }
-        }
+        let most =
+            if known && self.is_growing(window) { useful.saturating_sub(window).min(window) } else { 0 };
+        self.extra = narrow((u64::from(self.extra) + acked).min(most));
     }
-    /// Bytes past the client's window were lost, probably dropped by the client.
-    pub fn charge(&mut self, bytes: u64) {
-        self.credit = self.credit.saturating_sub(narrow(bytes));
-        self.extra = self.extra.min(self.credit.max(LEAST_CREDIT));
+    /// A segment was lost while data was past the edge: until the window grows anew, it is kept.
+    pub fn stop(&mut self) {
+        (self.extra, self.grows, self.grew) = (0, false, false);
+        self.before = self.before.max(self.largest);
     }
-    /// A segment was lost while the overshoot was in use, as a queue that it fills loses one. Once in a round
-    /// trip.
-    pub fn on_loss(&mut self, now: Instant, round_trip: Duration) {
-        if now + SLOW_FOR >= self.slow_until + round_trip {
-            self.extra -= self.extra / LOSS_DIVISOR;
-            self.slow_until = now + SLOW_FOR;
-        }
+    /// Data past the edge was sent.
+    pub fn on_sent(&mut self, now: Instant) {
+        self.last_sent_ms = (now.as_millis() as u32).max(1);
     }
-    /// The client dropped segments past its window.
-    pub fn on_drop(&mut self, now: Instant) {
-        self.extra = 0;
-        self.pause_ms = (self.pause_ms * 2).clamp(FIRST_PAUSE_MS, MAX_PAUSE_MS);
-        self.paused_until = now + self.pause();
+    /// Whether data past the edge was sent within `time`.
+    pub fn was_used(&self, now: Instant, time: Duration) -> bool {
+        let ago = (now.as_millis() as u32).wrapping_sub(self.last_sent_ms);
+        self.last_sent_ms > 0 && u64::from(ago) <= time.as_millis()
     }
-}
-
-/// Whether a window is so small that drops past it cost less than keeping to it.
-pub(in crate::accelerator) fn is_small(window: u64, bandwidth_delay: u64) -> bool {
-    window < bandwidth_delay / SMALL_WINDOW_DIVISOR
 }
 
 /// Bytes of a window in the memory of a connection. A client's window is below 2^30 (RFC 7323, section 2.3).
@@ -145,84 +120,65 @@ pub(in crate::accelerator) fn narrow(bytes: u64) -> u32 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn overshoot_grows_by_a_window_each_round_trip_up_to_the_useful_window() {
-        let mut overshoot = Overshoot::new(0);
-        let at = Instant::from_millis(1000);
-        let mut seen = Vec::new();
-        for _ in 0..4 {
-            (0..10).for_each(|_| overshoot.on_progress(at, 17_000, 1_700, 60_000, false));
-            seen.push(overshoot.extra(at, 17_000));
+    const USEFUL: u64 = 1 << 20;
+
+    /// Acknowledges a flight of one window in ten ACKs, where the window becomes `window`.
+    fn round(overshoot: &mut Overshoot, una: &mut u64, known: bool, window: u64) -> u64 {
+        let nxt = *una + 2 * window;
+        for _ in 0..10 {
+            *una += window / 10;
+            overshoot
+                .on_progress(known, Progress { una: *una, nxt, acked: window / 10, window, useful: USEFUL });
         }
-        assert_eq!(seen, [17_000, 34_000, 43_000, 43_000]);
-        assert_eq!(overshoot.extra(at, 12_000), 0, "the window has shrunk");
-        overshoot.on_drop(at);
-        assert_eq!(overshoot.extra(at, 17_000), 0);
-        overshoot.on_progress(at + Duration::from_millis(900), 17_000, 1_700, 60_000, false);
-        assert_eq!(overshoot.extra(at + Duration::from_millis(900), 17_000), 0, "paused");
-        let later = at + Duration::from_millis(1100);
-        overshoot.on_progress(later, 17_000, 1_700, 60_000, false);
-        assert_eq!(overshoot.extra(later, 17_000), 1_700 / CAUTION_DIVISOR);
-        let reset = later + Duration::from_millis(FIRST_PAUSE_MS.into()) * RESET_PAUSES;
-        overshoot.on_progress(reset, 17_000, 1_700, 60_000, false);
-        assert_eq!(overshoot.extra(reset, 17_000), 1_700 / CAUTION_DIVISOR + 1_700);
+        *una = nxt;
+        overshoot.extra(window)
     }
 
     #[test]
-    fn a_loss_takes_a_quarter_once_in_a_round_trip_and_the_growth_is_slow_for_a_while() {
-        let mut overshoot = Overshoot::new(0);
-        let (at, round_trip) = (Instant::from_millis(1000), Duration::from_millis(80));
-        let grow = |overshoot: &mut Overshoot, at| overshoot.on_progress(at, 8_000, 40_000, 88_000, true);
-        (0..4).for_each(|_| grow(&mut overshoot, at));
-        assert_eq!(overshoot.extra(at, 8_000), 80_000);
-        overshoot.on_loss(at, round_trip);
-        overshoot.on_loss(at + Duration::from_millis(79), round_trip);
-        assert_eq!(overshoot.extra(at, 8_000), 60_000);
-        let later = at + round_trip;
-        overshoot.on_loss(later, round_trip);
-        grow(&mut overshoot, later);
-        assert_eq!(overshoot.extra(later, 8_000), 45_000 + 40_000 / SLOW_DIVISOR);
-        let over = later + SLOW_FOR;
-        grow(&mut overshoot, over);
-        assert_eq!(overshoot.extra(over, 8_000), 80_000);
+    fn a_growing_window_is_overshot_by_up_to_itself_and_the_useful_window() {
+        let (mut overshoot, mut una) = (Overshoot::new(64_000), 1);
+        assert_eq!(round(&mut overshoot, &mut una, true, 64_000), 0);
+        let grown = [128_000, 256_000, 512_000].map(|window| round(&mut overshoot, &mut una, true, window));
+        assert_eq!(grown[0], 128_000, "all acknowledged bytes of the round trip");
+        assert!(grown[1] > 128_000 && grown[1] <= 256_000, "{grown:?}");
+        assert_eq!(grown[2], 512_000, "not beyond one window");
+        assert_eq!(round(&mut overshoot, &mut una, true, USEFUL), 0, "not beyond the useful window");
     }
 
     #[test]
-    fn dropped_bytes_are_a_small_share_of_those_delivered() {
-        let (mut overshoot, at) = (Overshoot::new(6 << 20), Instant::from_millis(1000));
-        let (window, useful) = (6 << 20, 16 << 20);
-        let (mut delivered, mut dropped) = (0, 0);
-        for flight in 0..1000 {
-            for _ in 0..1000 {
-                overshoot.on_progress(at, window, 6_000, useful, false);
-                delivered += 6_000;
+    fn a_window_that_does_not_grow_is_kept_after_a_round_trip() {
+        for window in [17_000, 64_000, 1 << 20] {
+            let (mut overshoot, mut una) = (Overshoot::new(window), 1);
+            for _ in 0..100 {
+                assert_eq!(round(&mut overshoot, &mut una, true, window), 0);
+                // A segment that was not read yet, and the rounding of the scale.
+                assert_eq!(round(&mut overshoot, &mut una, true, window - 1_448), 0);
             }
-            if flight % 10 == 9 {
-                let past = overshoot.extra(at, window);
-                overshoot.charge(past);
-                dropped += past;
-            }
+            round(&mut overshoot, &mut una, true, window * 2);
+            round(&mut overshoot, &mut una, true, window * 2);
+            assert_eq!(round(&mut overshoot, &mut una, true, window * 2), 0, "the growth has ended");
         }
-        assert!(dropped > delivered / 100, "{dropped} of {delivered}: the credit is used");
-        assert!(
-            dropped <= delivered / CREDIT_DIVISOR + u64::from(INITIAL_CREDIT),
-            "{dropped} of {delivered}"
-        );
-        overshoot.charge(u64::MAX);
-        assert_eq!(overshoot.extra(at, window), u64::from(LEAST_CREDIT));
     }
 
     #[test]
-    fn the_credit_does_not_bound_a_client_whose_window_is_small() {
-        let (window, at) = (64 << 10, Instant::from_millis(1000));
-        assert!(is_small(window, 1 << 20) && !is_small(window, 256 << 10));
-        let grown = |small: bool| {
-            let mut overshoot = Overshoot::new(window);
-            overshoot.charge(u64::MAX);
-            (0..1000).for_each(|_| overshoot.on_progress(at, window, 6_000, 4 << 20, small));
-            overshoot.extra(at, window)
-        };
-        assert_eq!(grown(true), (4 << 20) - window);
-        assert!(grown(false) < 2 * u64::from(LEAST_CREDIT), "{}", grown(false));
+    fn a_device_that_has_shown_nothing_and_a_loss_end_it() {
+        let (mut overshoot, mut una) = (Overshoot::new(64_000), 1);
+        assert_eq!(round(&mut overshoot, &mut una, false, 128_000), 0);
+        assert!(overshoot.is_growing(128_000) && !overshoot.is_growing(90_000), "it may be probed");
+        assert!(round(&mut overshoot, &mut una, true, 256_000) > 0);
+        overshoot.stop();
+        assert_eq!(overshoot.extra(256_000), 0);
+        assert_eq!(round(&mut overshoot, &mut una, true, 256_000), 0);
+        assert!(round(&mut overshoot, &mut una, true, 512_000) > 0, "it grows again");
+    }
+
+    #[test]
+    fn a_use_is_remembered_for_a_while() {
+        let (mut overshoot, at) = (Overshoot::new(64_000), Instant::from_millis(500));
+        let second = Duration::from_secs(1);
+        assert!(!overshoot.was_used(at, second));
+        overshoot.on_sent(at);
+        assert!(overshoot.was_used(at + second, second));
+        assert!(!overshoot.was_used(at + second * 2, second));
     }
 }

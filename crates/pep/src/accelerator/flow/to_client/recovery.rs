@@ -1,7 +1,6 @@
 //! The timers of the sending side: loss detection, tail probes (RFC 8985, section 7), retransmission timeouts
 //! (RFC 6298) and probes of a closed window (RFC 9293, section 3.8.6.1).
 
-use crate::accelerator::flow::connection::Connection;
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
 use crate::accelerator::flow::to_client::ToClient;
@@ -42,8 +41,9 @@ impl ToClient {
     }
     /// When a tail probe is due: one for each tail (RFC 8985, section 7.3). Outages of fading radios exceed a
     /// round trip: there, further probes follow while they are unanswered.
-    fn tail_probe_at(&self, sack: bool) -> Option<Instant> {
-        let may = sack && !self.unresponsive && !self.has_lost() && self.scoreboard.in_flight() > 0;
+    fn tail_probe_at(&self) -> Option<Instant> {
+        let may =
+            self.uses_sack() && !self.unresponsive && !self.has_lost() && self.scoreboard.in_flight() > 0;
         let srtt = self.rtt.srtt().filter(|_| may)?;
         let lone = self.nxt - self.una <= u64::from(self.segment);
         let allowance = if lone { MAX_ACK_DELAY } else { Duration::ZERO };
@@ -68,17 +68,17 @@ impl ToClient {
         (self.timer_base + self.rtt.rto()).max(answered_by)
     }
     /// The next tail probe or timeout.
-    fn probe_or_timeout_at(&self, sack: bool) -> Instant {
+    fn probe_or_timeout_at(&self) -> Instant {
         let timeout = self.timeout_at();
-        self.tail_probe_at(sack).map_or(timeout, |at| at.min(timeout))
+        self.tail_probe_at().map_or(timeout, |at| at.min(timeout))
     }
 
     /// The next deadline of these timers; [`Instant::MAX`] for none.
-    pub fn deadline(&self, sack: bool, stream_end: u64) -> Instant {
+    pub fn deadline(&self, stream_end: u64) -> Instant {
         let at = if self.is_persisting(stream_end) {
             self.timer_base + self.rtt.rto()
         } else if self.has_outstanding() {
-            self.probe_or_timeout_at(sack)
+            self.probe_or_timeout_at()
         } else {
             Instant::MAX
         };
@@ -112,6 +112,7 @@ impl ToClient {
         self.reneging_at = Instant::MAX;
         if self.scoreboard.has_reneged() {
             self.reneged_at = now;
+            self.on_reneging();
             self.scoreboard.lose_sacked();
         }
     }
@@ -128,8 +129,7 @@ impl ToClient {
         if self.is_persisting(server.from_server.stream_end()) {
             return self.on_persist_timer(cx, server);
         }
-        let sack = server.connection.negotiated.sack;
-        if !self.has_outstanding() || self.probe_or_timeout_at(sack) > cx.now {
+        if !self.has_outstanding() || self.probe_or_timeout_at() > cx.now {
             return true;
         }
         let timeouts = if self.fading { UNRESPONSIVE_TIMEOUTS_FADING } else { UNRESPONSIVE_TIMEOUTS };
@@ -141,10 +141,10 @@ impl ToClient {
             if cx.now.since(self.last_response_at) > cx.config.give_up {
                 return false;
             }
-            self.on_retransmission_timeout(cx, server.connection, server.from_server);
+            self.on_retransmission_timeout(cx, server.from_server);
         } else {
             cx.stats.tail_probes += 1;
-            self.send_probe(cx.now, server.connection, server.from_server);
+            self.send_probe(cx.now, server.from_server);
         }
         true
     }
@@ -176,6 +176,18 @@ impl ToClient {
         }
     }
 
+    /// Whether a reset may answer data past the client's window: such data was sent in the last two timeouts.
+    pub fn was_past_window_used(&self, now: Instant) -> bool {
+        self.overshoot.was_used(now, self.rtt.base_rto() * 2)
+    }
+    /// A reset may be a router's answer to data past the window, which then has not arrived. The client's
+    /// answer to a probe shows that it is alive.
+    pub fn on_doubtful_reset(&mut self, cx: &mut Context<'_>, server: &ServerState<'_>) {
+        self.overshoot.stop();
+        self.scoreboard.lose_past_edge();
+        self.emit_probe(cx, server);
+    }
+
     /// A plausible segment of the client arrived. Returns whether the client was unresponsive before.
     pub fn on_response(&mut self, now: Instant) -> bool {
         self.last_response_at = now;
@@ -185,30 +197,30 @@ impl ToClient {
     }
     /// The client was unresponsive and has sent a segment: outstanding data is probed at once, and without
     /// backoff.
-    pub fn probe_after_silence(&mut self, now: Instant, connection: &Connection, from_server: &FromServer) {
+    pub fn probe_after_silence(&mut self, now: Instant, from_server: &FromServer) {
         if self.has_outstanding() {
             self.rtt.on_progress();
             self.timer_base = now;
-            self.send_probe(now, connection, from_server);
+            self.send_probe(now, from_server);
         }
     }
 
     /// Sends one segment at once, new data if possible: its ACK shows as much as that of a retransmission,
     /// and it is not spurious if nothing was lost.
-    fn send_probe(&mut self, now: Instant, connection: &Connection, from_server: &FromServer) {
+    fn send_probe(&mut self, now: Instant, from_server: &FromServer) {
         self.send_now = true;
         self.last_probe_at = now;
         if !self.can_probe_with_new_data(from_server) {
-            self.suspect_first(connection, from_server);
+            self.suspect_first(from_server);
         }
     }
     /// Marks the first segment as lost. If it was merely late, all others are late as well: new data after it
     /// shows which (F-RTO, RFC 5682), unless there is none.
-    fn suspect_first(&mut self, connection: &Connection, from_server: &FromServer) {
+    fn suspect_first(&mut self, from_server: &FromServer) {
         let most = if self.can_probe_with_new_data(from_server) { MAX_AMBIGUOUS_ACKS } else { 1 };
         let has_unsent = self.nxt < from_server.stream_end();
         let certain = self.fading || self.ambiguous_acks >= most || !has_unsent;
-        self.scoreboard.lose_first(connection.negotiated.sack && !certain);
+        self.scoreboard.lose_first(self.uses_sack() && !certain);
     }
     /// Whether there is new data within the client's window.
     fn can_probe_with_new_data(&self, from_server: &FromServer) -> bool {
@@ -216,33 +228,30 @@ impl ToClient {
         !self.window.is_closed() && cut().is_some()
     }
     /// Whether retransmissions of this connection count as answered without ambiguity: F-RTO is not used.
-    pub(super) fn is_frto_off(&self, sack: bool, has_unsent: bool) -> bool {
-        self.fading || !sack || self.ambiguous_acks >= MAX_AMBIGUOUS_ACKS || !has_unsent
+    pub(super) fn is_frto_off(&self, has_unsent: bool) -> bool {
+        self.fading || !self.uses_sack() || self.ambiguous_acks >= MAX_AMBIGUOUS_ACKS || !has_unsent
     }
 
-    fn on_retransmission_timeout(
-        &mut self,
-        cx: &mut Context<'_>,
-        connection: &Connection,
-        from_server: &FromServer,
-    ) {
+    fn on_retransmission_timeout(&mut self, cx: &mut Context<'_>, from_server: &FromServer) {
         cx.stats.timeouts += 1;
         self.rtt.on_timeout();
         self.black_hole.on_timeout();
         (self.timer_base, self.last_probe_at) = (cx.now, cx.now);
         self.scoreboard.on_timeout();
         if self.scoreboard.front_past_edge_sent_at().is_some() {
-            let lost = self.scoreboard.lose_past_edge();
-            if !self.fading && !self.has_small_window() {
-                self.overshoot.charge(lost);
+            self.scoreboard.lose_past_edge();
+            if !self.fading {
+                self.on_past_window_drop(cx);
             }
         }
         let unanswered = self.rtt.unanswered() > RENEGING_TIMEOUTS && self.scoreboard.has_hole();
-        if unanswered || self.scoreboard.has_reneged() {
+        if self.scoreboard.has_reneged() {
+            self.on_reneging();
+        } else if unanswered {
             self.scoreboard.lose_all();
         } else if self.fading || !self.scoreboard.lose_flight() {
             // On fading radios the rest of the flight has its ACK deadline.
-            self.suspect_first(connection, from_server);
+            self.suspect_first(from_server);
         }
         self.send_now = true;
     }

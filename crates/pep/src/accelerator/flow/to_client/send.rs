@@ -4,6 +4,7 @@
 
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Context;
+use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::flow::to_client::scoreboard::sent::Retransmission;
 use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
@@ -65,29 +66,24 @@ impl ToClient {
 
     /// The right edge that sending obeys.
     fn limit(&self, cx: &Context<'_>) -> u64 {
-        let edge = self.window.edge();
-        if !cx.config.overshoot || self.is_in_outage(cx.now) {
+        let (edge, size) = (self.window.edge(), self.window.size());
+        // A client with a hole cannot free its buffer: the hole is repaired first.
+        let has_hole = self.has_lost() || self.scoreboard.has_hole() || self.scoreboard.is_recovering();
+        let refused = cx.past_window == PastWindow::Refused;
+        if !cx.config.overshoot || refused || has_hole || self.is_in_outage(cx.now) {
             return edge;
         }
-        let published = matches!(cx.config.control, RateControl::Paper(_));
-        let paused = !published && self.overshoot.is_paused(cx.now);
-        if self.has_lost() || paused {
-            return edge; // a client with a hole cannot free its buffer: the hole is repaired first
-        }
-        if let Some(end) = self.scoreboard.sacked_end().filter(|_| self.scoreboard.is_front_in_flight()) {
-            // All repairs are in flight. If all losses come from outages, the segments sent after a repair
-            // arrive at a window that the repair has opened.
-            let repaired =
-                if self.fading { end + self.window.size().max(self.useful_window.into()) } else { 0 };
-            return edge.max(repaired);
-        } else if self.scoreboard.has_hole() || self.scoreboard.is_recovering() {
-            return edge;
-        }
-        let extra = if published {
+        let extra = if matches!(cx.config.control, RateControl::Paper(_)) {
             // As published: regardless of the window unless it is zero. Bounded by the useful window.
-            u64::from(self.useful_window).saturating_sub(self.window.size())
+            u64::from(self.useful_window).saturating_sub(size)
+        } else if cx.past_window == PastWindow::Taken {
+            self.overshoot.extra(size)
+        } else if self.overshoot.is_growing(size) && self.nxt <= edge {
+            // The probe of a device of which nothing is known: the segment that has the edge.
+            let segment = u64::from(self.segment);
+            segment - (edge - self.nxt) % segment
         } else {
-            self.overshoot.extra(cx.now, self.window.size())
+            0
         };
         edge + extra
     }
@@ -169,6 +165,9 @@ impl ToClient {
             self.scoreboard.on_send(cx.now, self.nxt, len, past_edge, false);
             self.nxt += u64::from(len);
             cx.stats.segments_sent += 1;
+        }
+        if self.nxt > self.window.edge() {
+            self.overshoot.on_sent(cx.now);
         }
         let fin = from_server.is_fin(end);
         if fin {

@@ -18,6 +18,8 @@ pub(in crate::accelerator) struct Delivery {
     /// Bytes found lost since the last ACK that were past the window, so that the client may have dropped
     /// them.
     pub lost_beyond_window: u64,
+    /// A segment that was sent once, and past the window, is among those delivered.
+    pub past_window: bool,
     /// Bytes of `lost` in runs as long as those of a radio outage.
     pub lost_in_runs: u64,
     /// Bytes missing between the highest offset delivered before and the newest segment, if that was sent

@@ -61,6 +61,8 @@ pub(in crate::accelerator) struct Scoreboard {
     /// When a spurious retransmission was last seen.
     spurious_at: Instant,
     reordered: bool,
+    /// When a segment was last retransmitted, in milliseconds modulo 2^32.
+    retransmitted_ms: u32,
     /// The reordering window, in quarters of the minimum round-trip time.
     reorder_quarters: u8,
     /// End of the flight in which the reordering window was last widened.
@@ -73,6 +75,21 @@ pub(in crate::accelerator) struct Scoreboard {
 impl Scoreboard {
     pub fn new(sack: bool) -> Self {
         Self { newreno: (!sack).then(Box::default), ..Self::default() }
+    }
+    /// Whether SACK blocks are used.
+    pub fn uses_sack(&self) -> bool {
+        self.newreno.is_none()
+    }
+    /// The client's SACK blocks are missing or wrong: from now on duplicate ACKs count.
+    pub fn end_sack(&mut self) {
+        if self.has_hole() {
+            self.lose_all();
+        }
+        self.newreno = Some(Box::default());
+    }
+    /// The client's SACK blocks are used again.
+    pub fn resume_sack(&mut self) {
+        self.newreno = None;
     }
     /// Reads each cache line of the state.
     pub fn prefetch(&self) {
@@ -109,10 +126,6 @@ impl Scoreboard {
     /// Whether NewReno is recovering from a loss.
     pub fn is_recovering(&self) -> bool {
         self.newreno.as_ref().is_some_and(|newreno| newreno.is_recovering())
-    }
-    /// The end of the highest SACK block.
-    pub fn sacked_end(&self) -> Option<u64> {
-        self.sacked.end()
     }
 
     /// New data was sent. `past_edge`: it ends past the client's window.
@@ -240,6 +253,7 @@ impl Scoreboard {
             }
         } else {
             self.early_ack = false;
+            delivery.past_window |= record.is(PAST_EDGE);
             if record.end() < delivery.highest_before {
                 self.reordered = true;
                 self.reorder_quarters = self.reorder_quarters.max(1);
@@ -429,9 +443,15 @@ impl Scoreboard {
     }
     /// The segment of [`Scoreboard::next_lost`] was sent, its first `len` bytes at least.
     pub fn on_retransmit(&mut self, now: Instant, len: u32, past_edge: bool) {
+        self.retransmitted_ms = now.as_millis() as u32;
         if let Some(off) = self.records.on_retransmit(now, len, past_edge) {
             self.retransmitted.push_back((off, now));
         }
+    }
+
+    /// Whether a segment was retransmitted within `time`.
+    pub fn was_retransmitting(&self, now: Instant, time: Duration) -> bool {
+        u64::from((now.as_millis() as u32).wrapping_sub(self.retransmitted_ms)) <= time.as_millis()
     }
 
     /// Panics if an invariant does not hold. `una..nxt` are the outstanding bytes.

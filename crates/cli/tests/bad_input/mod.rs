@@ -338,7 +338,7 @@ fn extreme_valid_values_are_simulated() {
         &["station.file=1024 GiB"],
         &["station.file=1 B", "station.flows=1000"],
         &["station.file=1 B", "station.request=1 MiB"],
-        &["station.count=1000"],
+        &["station.count=1000", "cell.pucch_prb=24"],
         &["tcp.receive_buffer=1 GiB", "tcp.send_buffer=1 GiB", "tcp.initial_window=1000"],
         &["cell.downlink_buffer=1 GiB", "cell.uplink_buffer=1 GiB"],
         &["ack_filter.scheme=hybrid(4294967295)"],

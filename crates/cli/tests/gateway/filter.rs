@@ -2,7 +2,6 @@
 
 use crate::common::namespace::{Program, random_bytes, wait_for};
 use crate::common::testbed::{HTTP, HTTP6, INTERFACES, SERVER, Testbed, counter};
-use crate::common::{PACELINE, parse_json};
 use serde_json::Value;
 use std::thread::sleep;
 use std::time::Duration;
@@ -87,19 +86,16 @@ fn a_filter_that_causes_retransmissions_is_stopped() {
     testbed.dir.write("thinned.py", include_str!("../common/thinned.py"));
     let filter = "[[policy]]\nprefix = \"10.0.0.0/8\"\naction = \"filter\"\n[filter]\nrate = \"900 kb/s\"\n\
                   queue = \"16 MiB\"\nholdout = 0.4\nperiod = \"100 ms\"\n";
-    let config = format!("{INTERFACES}{filter}");
+    let config = testbed.config(filter);
     let mut gateway = testbed.gateway(&config);
-    let status = || -> Value {
-        let output = testbed.shell(&testbed.middlebox, &format!("{PACELINE} gateway status --json"));
-        parse_json(&output.stdout)
-    };
-    let discarded = || counter(&status()["counters"], "filter-acks-discarded");
+    let discarded = || testbed.counter("filter-acks-discarded");
     let line = format!("python3 thinned.py /proc/{}/ns/net 600", testbed.client.id());
     let traffic = testbed.start(&testbed.server, "thinned", &line);
     wait_for("the filter to work", || (discarded() > 0).then_some(()));
-    assert_eq!(status()["filter_stopped"], Value::Null);
-    let reason =
-        wait_for("the filter to be stopped", || status()["filter_stopped"].as_str().map(str::to_owned));
+    assert_eq!(testbed.status()["filter_stopped"], Value::Null);
+    let reason = wait_for("the filter to be stopped", || {
+        testbed.status()["filter_stopped"].as_str().map(str::to_owned)
+    });
     assert!(
         reason.starts_with("servers sent ") && reason.contains("% again to connections that are filtered"),
         "{reason}"
@@ -113,7 +109,7 @@ fn a_filter_that_causes_retransmissions_is_stopped() {
     // connections in the same way.
     let other = "[[policy]]\nprefix = \"192.0.2.0/24\"\naction = \"leave\"\n";
     testbed.dir.write("gateway.toml", format!("{config}{other}"));
-    testbed.shell(&testbed.middlebox, &format!("{PACELINE} gateway reload"));
+    assert_eq!(testbed.control(&["reload"]).code, 0);
     wait_for("the filter to work again", || (discarded() > before).then_some(()));
     wait_for("the filter to be stopped again", || (messages() == 2).then_some(()));
     traffic.signal("TERM");

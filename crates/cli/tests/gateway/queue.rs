@@ -2,7 +2,7 @@
 
 use crate::common::namespace::{Program, random_bytes, wait_for};
 use crate::common::testbed::{SERVER, Testbed};
-use crate::operation::{ends, serve};
+use crate::gateway::operation::{ends, serve};
 use serde_json::Value;
 
 /// A transfer of the file for each of `devices`, from their own addresses 10.9.0.11 and up.

@@ -174,7 +174,7 @@ fn an_mtu_black_hole_is_detected() {
     }
 }
 
-/// Row "DSCP, TTL, flow label": from the original.
+/// Row "header fields of IP": from the original.
 #[test]
 fn header_fields_are_those_of_the_original() {
     let mut bed = TestBed::open_cleared(|_| ());

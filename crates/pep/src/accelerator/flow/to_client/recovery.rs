@@ -104,16 +104,16 @@ impl ToClient {
             self.reneging_at = Instant::MAX;
         } else if self.reneging_at == Instant::MAX {
             let part = self.rtt.srtt().unwrap_or_default() / RENEGING_RTT_DIVISOR;
-            let next = self.reneged_at + self.rtt.rto();
-            self.reneging_at = (now + part.max(MIN_RENEGING_DELAY)).max(next);
+            let again = (self.reneged_at > Instant::ZERO).then(|| self.reneged_at + self.rtt.rto());
+            self.reneging_at = (now + part.max(MIN_RENEGING_DELAY)).max(again.unwrap_or(now));
         }
     }
     fn on_reneging_timer(&mut self, now: Instant) {
         self.reneging_at = Instant::MAX;
         if self.scoreboard.has_reneged() {
             self.reneged_at = now;
-            self.on_reneging();
             self.scoreboard.lose_sacked();
+            self.on_reneging();
         }
     }
 

@@ -10,8 +10,8 @@ const NEVER_FALLING: usize = 10;
 const RISING: usize = 5;
 /// Share of steps that rise at least. Chosen: amounts that are almost constant are no counter.
 const RISING_SHARE: f64 = 0.25;
-/// Share of steps at which a counter may begin anew, once in any case. Chosen: 32 bits at 1 Gb/s, and far from
-/// the half of amounts since the row before.
+/// Share of steps at which a counter may begin anew, once in any case. Chosen: 32 bits at 1 Gb/s, and far
+/// from the half of amounts since the row before.
 const RESTART_SHARE: f64 = 0.04;
 /// Share of steps that rise where a counter begins anew. Chosen: far from the half.
 const RISING_BESIDE_RESTARTS: f64 = 0.9;

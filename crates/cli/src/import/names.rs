@@ -76,7 +76,8 @@ const OTHER_UNITS: [&str; 27] = [
 const DOWN: [&str; 10] =
     ["dl", "down", "downlink", "download", "rx", "received", "recv", "receive", "in", "ingress"];
 const UP: [&str; 10] = ["ul", "up", "uplink", "upload", "tx", "sent", "send", "transmit", "out", "egress"];
-/// Directions that are joined to a unit: `rxkB/s`, `dlMbps`.
+/// Directions that are joined to a unit, 1 for the downlink: `rxkB/s`, `dlMbps`. Chosen: those of sar(1) and
+/// of modems.
 const JOINED: [(&str, i32); 8] =
     [("rx", 1), ("dl", 1), ("down", 1), ("in", 1), ("tx", -1), ("ul", -1), ("up", -1), ("out", -1)];
 /// Words of names that end in "k", which are no prefix of a unit.

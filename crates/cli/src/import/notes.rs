@@ -1,4 +1,4 @@
-//! Statements about a file, and the guesses among them.
+//! Statements about a file, and the parts of the result that were guessed.
 
 /// The statements in order, and the parts of the result that the file leaves open.
 #[derive(Default)]
@@ -16,7 +16,7 @@ impl Notes {
     pub fn guess(&mut self, part: impl Into<String>) {
         self.guesses.push(part.into());
     }
-    /// The statements, the last of which has all guesses and the mean rate in b/s that results.
+    /// The statements; the last one names all guessed parts and the resulting mean rate, of `mean` in b/s.
     pub fn finish(mut self, mean: f64) -> Vec<String> {
         if !self.guesses.is_empty() {
             self.said.push(format!(

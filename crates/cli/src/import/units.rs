@@ -76,8 +76,8 @@ pub enum RateUnit {
     Amount(f64, &'static str),
 }
 
-/// The units by definition (SI, and IEC 80000-13 for the powers of 1024), with their names in output. A user's
-/// or a column's name is compared after [`normal`].
+/// The units by definition (SI, and IEC 80000-13 for powers of 1024), with their names in output. A user's or
+/// a column's name is compared after [`normal`].
 const UNITS: [(&str, RateUnit); 24] = {
     use RateUnit::{Amount, Rate};
     [
@@ -146,9 +146,11 @@ const PER_SECOND: [&str; 9] =
 /// Words for "per second" behind a separator: `bytes_sec`, `kbit s`, `MB.s`, `Mbit s-1`.
 const SECONDS: [&str; 6] = ["second", "seconds", "sec", "secs", "s", "s-1"];
 
+/// Marks between the words of a unit. Chosen: those of names of columns, also of R's.
+const SEPARATORS: [char; 4] = [' ', '_', '-', '.'];
+
 /// A unit's name in the form of [`UNITS`].
 fn normal(name: &str) -> Option<String> {
-    const SEPARATORS: [char; 4] = [' ', '_', '-', '.'];
     let name = name.trim_matches(|c: char| c == '.' || c == '_' || c.is_whitespace());
     // `s^-1` and `s⁻¹`
     let name = name.replace("⁻¹", "-1").replace('^', "");

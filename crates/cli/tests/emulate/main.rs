@@ -9,6 +9,7 @@ mod handover;
 mod inside;
 mod link;
 mod police;
+mod user;
 
 use common::emulation::EmulationHost;
 use common::namespace::{have_programs, random_bytes, wait_for};

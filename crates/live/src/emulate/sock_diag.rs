@@ -41,6 +41,13 @@ const TOTAL_RETRANS_AT: usize = 100;
 const MIN_RTT_AT: usize = 148;
 /// Offset of `tcpi_data_segs_out` (Linux, `linux/tcp.h`), bytes.
 const DATA_SEGS_OUT_AT: usize = 156;
+/// Offsets of `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited`, in us (Linux, `linux/tcp.h`),
+/// bytes.
+const BUSY_TIME_AT: usize = 168;
+const RWND_LIMITED_AT: usize = 176;
+const SNDBUF_LIMITED_AT: usize = 184;
+/// Offset of `tcpi_snd_wnd`, in bytes (Linux, `linux/tcp.h`), bytes.
+const SND_WND_AT: usize = 228;
 /// Longest wait for an answer, ms. Chosen: the kernel answers within the call that sends the request.
 const ANSWER_TIMEOUT_MS: i64 = 100;
 
@@ -137,6 +144,14 @@ fn add_info(reading: &mut Reading, info: &[u8]) {
     end.min_rtt_ms = ms(MIN_RTT_AT);
     end.retransmissions = number(TOTAL_RETRANS_AT).map(u64::from);
     end.segments = number(DATA_SEGS_OUT_AT).map(u64::from);
+    let seconds = |at: usize| {
+        let us = u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?);
+        Some(us as f64 / 1e6)
+    };
+    end.busy_s = seconds(BUSY_TIME_AT);
+    end.receive_window_s = seconds(RWND_LIMITED_AT);
+    end.send_buffer_s = seconds(SNDBUF_LIMITED_AT);
+    end.window = number(SND_WND_AT).map(u64::from);
 }
 
 #[cfg(test)]
@@ -144,6 +159,32 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn the_times_of_a_full_receive_window_are_read() {
+        let diag = SockDiag::open().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let (local, peer) = (server.local_addr().unwrap(), server.peer_addr().unwrap());
+        let key = FlowKey { src: local.ip(), dst: peer.ip(), src_port: local.port(), dst_port: peer.port() };
+        // The client reads nothing: its window fills, and the server waits for it.
+        server.set_nonblocking(true).unwrap();
+        let mut reading = Reading::default();
+        let is_blocked = |end: &KernelEnd| end.receive_window_s.is_some_and(|seconds| seconds > 0.0);
+        for _ in 0..1000 {
+            while server.write(&[0; 1 << 16]).is_ok() {}
+            reading = diag.read(key).expect("the server's end is open");
+            if is_blocked(&reading.end) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(is_blocked(&reading.end), "{reading:?}");
+        assert!(reading.end.busy_s >= reading.end.receive_window_s, "{reading:?}");
+        assert!(reading.end.send_buffer_s.is_some() && reading.end.window.is_some(), "{reading:?}");
+        drop(client);
+    }
 
     #[test]
     fn both_ends_of_a_loopback_connection_are_read() {

@@ -20,7 +20,7 @@ struct Line<'a> {
     start: f64,
     end: f64,
     bits_per_second: f64,
-    /// What stands behind the rate.
+    /// The text behind the rate.
     rest: &'a str,
 }
 

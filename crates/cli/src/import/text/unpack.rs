@@ -10,8 +10,8 @@ use std::io::Read;
 /// Bytes of an unpacked file at most. Chosen: three times the text of a minute at 10 Gb/s, and a packed file
 /// cannot fill the memory.
 const MAX_BYTES: u64 = 1 << 30;
-/// Lines of a file at most. Chosen: the opportunities of two minutes at 1 Gb/s, and the rows of a day at 100 a
-/// second; a line takes about 150 bytes of memory.
+/// Lines of a file at most. Chosen: the opportunities of two minutes at 1 Gb/s, and the rows of a day at 100
+/// a second; a line takes about 150 bytes of memory.
 pub const MAX_LINES: usize = 10_000_000;
 /// Bytes that are unpacked at a time. Chosen: large beside the work of a call.
 const PIECE_BYTES: u64 = 1 << 20;

@@ -1,7 +1,8 @@
 //! Zones behind clock times: offsets, abbreviations, and names of regions.
 
-/// Seconds in an hour and in a minute.
+/// Seconds in an hour, by definition.
 const HOUR_S: i32 = 3600;
+/// Seconds in a minute, by definition.
 const MINUTE_S: i32 = 60;
 /// Abbreviations and their hours from UTC (IANA time zone database). Those with several meanings, such as IST
 /// and AST, are left out: they are known by their name alone.

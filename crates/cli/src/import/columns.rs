@@ -4,7 +4,7 @@
 //! times the values are equally far apart, and the last one holds as long as the others.
 
 use super::deliveries::Deliveries;
-use super::names::{DURATIONS, has, is_other, is_rate, is_speed, is_time, rate_rank, rate_unit};
+use super::names::{DURATIONS, has, is_other, is_place, is_rate, is_speed, is_time, rate_rank, rate_unit};
 use super::notes::Notes;
 use super::options::Options;
 use super::plausible;
@@ -148,8 +148,10 @@ fn rate_column(table: &Table, time: Option<usize>) -> Result<usize, String> {
     if let [only] = others[..] {
         return if is_other(name(only)) { Err(no_rate(table)) } else { Ok(only) };
     }
+    let has_places = table.names.iter().any(|name| is_place(name));
+    let rank = |column: usize| rate_rank(name(column)).filter(|_| !(has_places && is_speed(name(column))));
     let ranks: Vec<(i32, usize)> =
-        others.iter().filter_map(|column| Some((rate_rank(name(*column))?, *column))).collect();
+        others.iter().filter_map(|column| Some((rank(*column)?, *column))).collect();
     let best = ranks.iter().map(|(rank, _)| *rank).max();
     let found: Vec<usize> =
         ranks.iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, column)| *column).collect();

@@ -68,6 +68,9 @@ const OTHERS: [&str; 22] = [
     "temperature",
     "earfcn",
 ];
+/// Words of places, beside which a speed alone is that of a movement.
+const PLACES: [&str; 10] =
+    ["latitude", "longitude", "lat", "lon", "lng", "altitude", "alt", "bearing", "heading", "compass"];
 /// Units of quantities other than data and rates, in lower case.
 const OTHER_UNITS: [&str; 27] = [
     "km/h", "kmh", "km_h", "kph", "kmph", "kmhr", "km/hr", "m/s", "mps", "m_s", "mph", "mi/h", "miles/h",
@@ -167,6 +170,11 @@ pub fn rate_rank(name: &str) -> Option<i32> {
 /// Whether only "speed" makes a name that of a rate.
 pub fn is_speed(name: &str) -> bool {
     rate_unit(name).is_none() && has(name, &SPEED) && !has(name, &RATES)
+}
+
+/// Whether a name is that of a place or of a direction of movement.
+pub fn is_place(name: &str) -> bool {
+    has(name, &PLACES)
 }
 
 /// Whether a name is that of another quantity than data or rates, by a word or by its unit.

@@ -40,7 +40,7 @@ fn under_sudo_programs_run_as_the_caller_and_the_option_names_another() {
     let message = "--user \"no-such-user\": allowed: a user of this machine, by name or number";
     assert!(unknown.code == 2 && unknown.stderr.contains(message), "{unknown:?}");
     let missing = by_sudo(&host, &["--", "no-such-program"]);
-    let message = format!("paceline: cannot run `no-such-program` as user {CALLER}: No such file");
+    let message = format!("paceline: cannot run `no-such-program` as user {CALLER}: ");
     assert!(missing.code == 1 && missing.stderr.contains(&message), "{missing:?}");
 }
 

@@ -197,7 +197,9 @@ impl Reader {
                 End::Station => (stations.get(&request.station), request.key),
             };
             let Some(reading) = diag.and_then(|diag| diag.read(flow)) else { return false };
-            readings.insert((request.index, request.end), reading);
+            let key = (request.index, request.end);
+            let reading = reading.after(readings.get(&key));
+            readings.insert(key, reading);
             true
         };
         let shared = Arc::<Mutex<States>>::default();

@@ -104,7 +104,13 @@ fn bytes_that_never_fall_are_a_counters() {
 
 #[test]
 fn speeds_and_constant_columns_are_neither_rates_nor_times() {
-    for heading in ["time,Speed (km/h),RSRP", "time,speed m/s,rsrp", "t,movingSpeed,RSRP", "t,Speed_kmh,x"] {
+    for heading in [
+        "time,Speed (km/h),RSRP",
+        "time,speed m/s,rsrp",
+        "t,movingSpeed,RSRP",
+        "t,Speed_kmh,x",
+        "t,Speed,lat",
+    ] {
         let error = fails(table(heading, |second, rate| format!("{second},{rate},-95")));
         assert!(error.contains("is a speed of movement; no column is known to be a rate"), "{error}");
     }

@@ -232,6 +232,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "waits for the kernel, with a bound")]
     fn the_times_of_a_full_receive_window_are_read() {
         let diag = SockDiag::open().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -37,6 +37,8 @@ RATE_MBPS = (0.01, 10_000.0)
 WINDOW_SEGMENTS = (1.0, 100_000.0)
 #: Bounds of an action with ``relative=True``, as powers of two: Orca's (Abbasloo and others 2020).
 DOUBLINGS = 2.0
+#: Powers of two beyond which both settings are at their bounds anyway, and floats overflow.
+MOST_DOUBLINGS = 100.0
 #: The packet in which Aurora's reward counts throughput, in bits.
 AURORA_PACKET_BITS = 8 * 1500
 
@@ -67,6 +69,22 @@ def proportional_fairness(info: Info) -> float:
     """
     rates = info["mean_rate_mbps"]
     return sum(math.log(max(rate, 1e-3)) for rate in rates) / len(rates)
+
+
+def _checked(action: Floats, names: list[str]) -> list[float]:
+    """The numbers of an action, one for each name."""
+    values = [float(value) for value in np.ravel(action)]
+    if len(values) != len(names):
+        last = "" if len(names) == 1 else f" to {names[-1]}"
+        raise ValueError(f"an action of {len(values)} numbers: {len(names)} are needed, {names[0]}{last}")
+    for index, (name, value) in enumerate(zip(names, values, strict=True)):
+        if math.isnan(value):
+            raise ValueError(f"action[{index}] ({name}) = nan: a number")
+    return values
+
+
+def _factor(doublings: float) -> float:
+    return float(2.0 ** min(max(doublings, -MOST_DOUBLINGS), MOST_DOUBLINGS))
 
 
 class _Episodes(gymnasium.Env[Floats, Floats]):
@@ -184,12 +202,13 @@ class RateControl(_Episodes):
         return np.zeros(len(RateEpisode.COMPONENTS), np.float32), {"time_s": 0.0}
 
     def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        values = [float(value) for value in action]
+        names = ["pacing rate"] * self._sets_rate + ["congestion window"] * self._sets_window
+        values = _checked(action, names)
         window = values.pop() if self._sets_window else None
         rate = values.pop() if self._sets_rate else None
         if self.relative:
-            rate = rate if rate is None else self._rate * 2.0**rate
-            window = window if window is None else self._window * 2.0**window
+            rate = rate if rate is None else self._rate * _factor(rate)
+            window = window if window is None else self._window * _factor(window)
         if rate is not None:
             self._rate = rate = min(max(rate, RATE_MBPS[0]), RATE_MBPS[1])
         if window is not None:
@@ -264,7 +283,8 @@ class Scheduling(_Episodes):
         return self._array(data), info
 
     def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        data, info, over = self._episode.step(action.tolist())
+        names = [f"weight of station {station}" for station in range(self._episode.stations)]
+        data, info, over = self._episode.step(_checked(action, names))
         return self._array(data), self.reward(info), False, over, info
 
 

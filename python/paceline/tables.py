@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Protocol
 
+from paceline import _paceline
+
 if TYPE_CHECKING:
     import pandas
     import polars
@@ -76,6 +78,11 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({len(self)} rows: {', '.join(self.columns)})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self._table, _paceline.Table):
+            return _unpickled, (self._table.state(),)
+        return Table, (self._table,)
+
     def to_arrow(self) -> pyarrow.Table:
         """The table of pyarrow, without a copy."""
         pa = _library("pyarrow")
@@ -94,6 +101,11 @@ class Table:
         pl = _library("polars")
         frame: polars.DataFrame = pl.DataFrame(self)
         return frame
+
+
+def _unpickled(state: tuple[Any, ...]) -> Table:
+    """The table of a pickle."""
+    return Table(_paceline.Table.from_state(state))
 
 
 def _library(name: str) -> Any:

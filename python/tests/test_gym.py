@@ -139,6 +139,30 @@ def test_the_results_of_an_episode_have_the_tables_of_a_run() -> None:
         scheduling.results()
 
 
+def test_an_action_that_is_no_number_names_itself() -> None:
+    nan = float("nan")
+    rates: list[tuple[dict[str, Any], list[float], str]] = [
+        ({}, [nan], r"action\[0\] \(pacing rate\) = nan"),
+        ({"control": "window"}, [nan], r"action\[0\] \(congestion window\) = nan"),
+        ({"control": "both"}, [1.0, nan], r"action\[1\] \(congestion window\) = nan"),
+        ({"control": "both", "relative": True}, [nan, 0.0], r"action\[0\] \(pacing rate\) = nan"),
+        ({}, [1.0, 2.0], "an action of 2 numbers: 1 are needed, pacing rate"),
+    ]
+    for options, action, message in rates:
+        env = gym.RateControl(LINK, **options)
+        env.reset(seed=1)
+        with pytest.raises(ValueError, match=message):
+            env.step(np.array(action, np.float32))
+        # The episode goes on, also from the bounds.
+        env.step(np.full(env.action_space.shape or (), np.inf, np.float32))
+    scheduling = gym.Scheduling(STATIONS)
+    scheduling.reset(seed=1)
+    with pytest.raises(ValueError, match=r"action\[1\] \(weight of station 1\) = nan"):
+        scheduling.step(np.array([1.0, nan], np.float32))
+    with pytest.raises(ValueError, match="weight of station 0 = inf"):
+        scheduling.step(np.array([np.inf, 1.0], np.float32))
+
+
 def test_scenarios_without_such_an_episode_are_refused() -> None:
     with pytest.raises(paceline.ScenarioError, match="one of the scenario's stations") as refused:
         gym.RateControl(STATIONS, station=2)

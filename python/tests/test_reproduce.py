@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import paceline
 import pytest
 
@@ -11,6 +13,8 @@ def test_rows_and_statements() -> None:
     rows, statements = calibration.rows.to_arrow(), calibration.statements.to_arrow()
     assert set(rows["row"].to_pylist()) == set(statements["row"].to_pylist())
     assert rows.schema.field("holds").type == "bool" and "10000 stations" in calibration.conditions
+    for table in (calibration.rows, calibration.statements):
+        assert pickle.loads(pickle.dumps(table)).to_arrow() == table.to_arrow()
     assert repr(calibration).startswith("Reproduction('calibration', ")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,7 @@ def test_every_combination_has_its_rows_in_order(tmp_path: Path) -> None:
     assert len(swept.table("stations")) == 2 * 3 * (1 + 2)
     summary = swept.summary.to_arrow()
     assert summary.num_rows == 6 and summary["goodput_mbps_ci95"].null_count == 0
+    assert pickle.loads(pickle.dumps(swept.summary)).to_arrow() == summary
     # A point has the figures of a run.
     alone = paceline.run(swept.points[3].scenario, [4, 3]).summary
     assert summary["goodput_mbps"][3].as_py() == alone.mean.goodput_mbps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import re
 from pathlib import Path
@@ -78,6 +79,16 @@ def test_results_pickle(results: Results) -> None:
     assert again.summary_json() == results.summary_json()
     for name in paceline.TABLES:
         assert again.table(name).to_arrow() == results.table(name).to_arrow(), name
+
+
+def test_tables_pickle_and_copy(results: Results) -> None:
+    for name in paceline.TABLES:
+        table = results.table(name)
+        for again in (pickle.loads(pickle.dumps(table)), copy.deepcopy(table)):
+            assert again.schema == table.schema and again.to_arrow() == table.to_arrow(), name
+    with pytest.raises(ValueError, match="a damaged pickle"):
+        state = results.stations.__reduce__()[1][0]
+        paceline.tables._unpickled((state[0], [(rows + 1, columns) for rows, columns in state[1]]))
 
 
 def test_handovers_and_queues_have_rows() -> None:

@@ -257,8 +257,10 @@ impl SchedulingEpisode {
                 format!("{} weights: one for each of {} stations", weights.len(), episode.stations());
             return Err(PyValueError::new_err(message));
         }
-        if let Some(bad) = weights.iter().find(|weight| !weight.is_finite() || **weight < 0.0) {
-            return Err(PyValueError::new_err(format!("weight {bad}: a number from 0")));
+        let bad = weights.iter().position(|weight| !weight.is_finite() || *weight < 0.0);
+        if let Some(station) = bad {
+            let message = format!("weight of station {station} = {}: a number from 0", weights[station]);
+            return Err(PyValueError::new_err(message));
         }
         let step = py.detach(|| episode.step(&weights));
         let (observation, info) = self.state_after(py, step)?;

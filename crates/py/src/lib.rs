@@ -10,6 +10,7 @@ mod cell;
 mod episode;
 mod error;
 mod grid;
+mod pickle;
 mod reproduce;
 mod results;
 mod run;

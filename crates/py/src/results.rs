@@ -1,16 +1,15 @@
 //! The results of a scenario's runs: the summary, and tables.
 
+use crate::pickle::{self, Buffers};
 use crate::scenario::Scenario;
 use crate::table::{self, Table, batch, schema};
-use arrow_array::types::ArrowPrimitiveType;
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, PrimitiveArray, RecordBatch};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use paceline_sim::results::{GroupResult, Origin, Table as Kind, Totals};
 use paceline_sim::{RunResult, Summary};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -54,8 +53,6 @@ struct Stored {
     runs: Vec<RunResult>,
 }
 
-/// Values and, where some are missing, the bits of the present ones.
-type Buffers<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 type State<'py> = (String, Vec<(usize, Vec<Buffers<'py>>)>);
 
 #[pymethods]
@@ -88,18 +85,9 @@ impl Results {
     }
     /// The content for a pickle.
     fn state<'py>(&self, py: Python<'py>) -> State<'py> {
-        let bytes = |buffer: &[u8]| PyBytes::new(py, buffer);
-        let column = |array: &ArrayRef| -> Buffers<'py> {
-            let data = array.to_data();
-            let width = size_of::<u64>();
-            let values = &data.buffers()[0].as_slice()[data.offset() * width..][..data.len() * width];
-            let present = data.nulls().map(|nulls| bytes(nulls.inner().sliced().as_slice()));
-            (bytes(values), present)
-        };
-        let batches = self
-            .series
-            .iter()
-            .map(|batch| (batch.num_rows(), batch.columns().iter().map(column).collect::<Vec<_>>()));
+        let batches = self.series.iter().map(|batch| {
+            (batch.num_rows(), batch.columns().iter().map(|own| pickle::numbers(py, own)).collect())
+        });
         (serde_json::to_string(&self.summary).expect("results are plain data"), batches.collect())
     }
     /// The results of a pickle.
@@ -125,8 +113,8 @@ impl Results {
         let schema = table::schema(&Kind::Series.columns(&[]));
         let series = batches.into_iter().map(|(rows, columns)| {
             let arrays = schema.fields().iter().zip(columns).map(|(field, column)| match field.data_type() {
-                DataType::Int64 => Ok(Arc::new(array::<_>(rows, &column, Int64Array::new)?) as ArrayRef),
-                _ => Ok(Arc::new(array::<_>(rows, &column, Float64Array::new)?) as ArrayRef),
+                DataType::Int64 => Ok(Arc::new(pickle::array::<Int64Type>(rows, &column)?) as ArrayRef),
+                _ => Ok(Arc::new(pickle::array::<Float64Type>(rows, &column)?) as ArrayRef),
             });
             let arrays = arrays.collect::<Result<Vec<_>, String>>()?;
             RecordBatch::try_new(schema.clone(), arrays).map_err(|error| error.to_string())
@@ -134,19 +122,4 @@ impl Results {
         let series = series.collect::<Result<_, String>>().map_err(damaged)?;
         Ok(Self { summary, series })
     }
-}
-
-/// An array of a pickle.
-fn array<T: ArrowPrimitiveType>(
-    rows: usize,
-    (values, present): &Buffers<'_>,
-    new: fn(ScalarBuffer<T::Native>, Option<NullBuffer>) -> PrimitiveArray<T>,
-) -> Result<PrimitiveArray<T>, String> {
-    let (values, present) = (values.as_bytes(), present.as_ref().map(|present| present.as_bytes()));
-    let short = present.is_some_and(|present| present.len() < rows.div_ceil(8));
-    if values.len() != rows * size_of::<T::Native>() || short {
-        return Err(String::from("a column has another length"));
-    }
-    let nulls = present.map(|bits| NullBuffer::new(BooleanBuffer::new(Buffer::from(bits), 0, rows)));
-    Ok(new(ScalarBuffer::new(Buffer::from(values), 0, rows), nulls))
 }

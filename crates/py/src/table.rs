@@ -1,12 +1,13 @@
 //! Columns as Arrow, by the PyCapsule interface: `__arrow_c_stream__` and `__arrow_c_schema__`.
 
+use crate::pickle;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use paceline_sim::results::{Column, Values};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Arc;
@@ -86,6 +87,17 @@ impl Table {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(|error| failed(&error))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+    /// The content for a pickle.
+    fn state<'py>(&self, py: Python<'py>) -> pickle::State<'py> {
+        pickle::state(py, &self.schema, &self.batches)
+    }
+    /// The table of a pickle.
+    #[staticmethod]
+    fn from_state(state: pickle::State<'_>) -> PyResult<Self> {
+        let damaged = |problem: String| PyValueError::new_err(format!("a damaged pickle: {problem}"));
+        let (schema, batches) = pickle::from_state(state).map_err(damaged)?;
+        Ok(Self { schema, batches })
     }
     #[getter]
     fn num_rows(&self) -> usize {

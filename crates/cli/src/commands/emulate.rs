@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::results_folder::ResultsFolder;
 use crate::scenario_args::{self, ScenarioArgs};
-use paceline_live::emulate::{self, Emulation, RealStation};
+use paceline_live::emulate::{self, Emulation, ProgramUser, RealStation};
 use paceline_live::probe;
 use paceline_net::Bytes;
 use paceline_report::text::describe;
@@ -40,6 +40,9 @@ pub struct Args {
     /// End the capture at this size, for example "50 MB"; the emulation goes on
     #[arg(long, value_name = "SIZE", requires = "pcap", value_parser = size)]
     pcap_limit: Option<Bytes>,
+    /// User as whom the program runs, by name or number; if left out, the caller of sudo, pkexec or doas
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
     /// Program to run in each real station's namespace; a shell if left out. The host side is $PACELINE_HOST
     /// (198.18.0.1) and $PACELINE_HOST6 (2001:2::1), the station's index {station} in the arguments and
     /// $PACELINE_STATION
@@ -59,6 +62,8 @@ pub fn run(args: &Args) -> Outcome {
     if args.command.is_empty() && stations.len() > 1 {
         return Err(Failure::input("several real stations need a COMMAND: one terminal holds one shell"));
     }
+    let user = args.user.as_deref().map(ProgramUser::named).transpose();
+    let user = user.map_err(|error| Failure::input(format!("{error:#}")))?;
     if let Some(problem) = probe::emulation() {
         return Err(Failure::Failed(anyhow::anyhow!("emulate: {problem}")));
     }
@@ -69,12 +74,22 @@ pub fn run(args: &Args) -> Outcome {
         );
     }
     scenario_args::warn(&scenario);
+    let user = match user {
+        Some(user) => Some(user),
+        None => ProgramUser::caller()?.inspect(|user| {
+            let name = user.name();
+            output::message(&format!(
+                "note: the program runs as user {name}, the caller; --user root keeps root\n"
+            ));
+        }),
+    };
     let folder = args.out.as_deref().map(ResultsFolder::create).transpose()?;
     let pcap = folder.as_ref().filter(|_| args.pcap).map(|folder| folder.path("emulated.pcapng"));
     let emulation = Emulation {
         scenario: &scenario,
         stations: &stations,
         command: &args.command,
+        user: user.as_ref(),
         pcap: pcap.as_deref(),
         pcap_limit: args.pcap_limit,
     };
@@ -99,7 +114,7 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 /// A line on the kernel's connections and the congestion controls of their servers' ends, and of the
-/// stations' ends where those could not be read.
+/// stations' ends where those could not be read; then the verdict on those of each station.
 fn kernel_connections(connections: &[KernelConnection]) -> String {
     let mut counts = BTreeMap::<&str, u64>::new();
     for connection in connections {
@@ -107,11 +122,18 @@ fn kernel_connections(connections: &[KernelConnection]) -> String {
         let name = ends.into_iter().find_map(|end| end.congestion_control.as_deref());
         *counts.entry(name.unwrap_or("not known")).or_default() += 1;
     }
-    let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    match counts.is_empty() {
-        true => String::new(),
-        false => format!("connections of the kernel, by congestion control: {}\n", counts.join(", ")),
+    if counts.is_empty() {
+        return String::new();
     }
+    let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let verdicts: String = KernelConnection::verdicts(connections)
+        .into_iter()
+        .map(|(station, count, verdict)| {
+            let connections = if count == 1 { "connection" } else { "connections" };
+            format!("station {station}, {count} {connections} of the kernel: TCP is {verdict}.\n")
+        })
+        .collect();
+    format!("connections of the kernel, by congestion control: {}\n{verdicts}", counts.join(", "))
 }
 
 /// The key of the congestion control of all stations.

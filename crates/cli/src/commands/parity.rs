@@ -191,8 +191,14 @@ fn emulated(scenario: &Scenario, control: &str) -> anyhow::Result<(RunResult, Ve
         folder.path().to_string_lossy().into_owned(),
     ];
     let _source = bulk::Source::start(server);
-    let emulation =
-        Emulation { scenario, stations: &stations, command: &command, pcap: None, pcap_limit: None };
+    let emulation = Emulation {
+        scenario,
+        stations: &stations,
+        command: &command,
+        user: None,
+        pcap: None,
+        pcap_limit: None,
+    };
     let report = emulate::run(&emulation)?;
     anyhow::ensure!(!report.stopped, "stopped by a signal");
     anyhow::ensure!(report.failed.is_empty(), "a receiving program failed");

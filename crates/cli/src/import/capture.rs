@@ -2,6 +2,7 @@
 //! direction of a connection with the most bytes.
 
 use super::deliveries::Deliveries;
+use super::notes::Notes;
 use crate::capture_file::{self, Captured};
 use etherparse::TransportSlice;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ type Flow = (IpAddr, IpAddr, Option<(u16, u16)>, u8);
 type Arrival = (u64, u64);
 
 /// Reads the largest flow of a capture.
-pub fn read(file: &[u8], notes: &mut Vec<String>) -> Result<Deliveries, String> {
+pub fn read(file: &[u8], notes: &mut Notes) -> Result<Deliveries, String> {
     let mut flows: BTreeMap<Flow, Vec<Arrival>> = BTreeMap::new();
     let mut packets = 0u64;
     capture_file::read(file, |packet| {
@@ -39,9 +40,8 @@ pub fn read(file: &[u8], notes: &mut Vec<String>) -> Result<Deliveries, String> 
         arrivals.len(),
         bytes(&arrivals) as f64 / 1e6
     ));
-    notes.push(
-        "arrivals become opportunities: they are the link's capacity only while the flow saturated it".into(),
-    );
+    notes
+        .push("arrivals become opportunities: they are the link's capacity only while the flow saturated it");
     // The capture begins with the first packet, which takes as long as the packets after it.
     let (first, last) = (arrivals[0].0, arrivals[arrivals.len() - 1].0);
     // Times of some programs begin at 0, and there is none before.

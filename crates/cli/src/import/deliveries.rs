@@ -1,5 +1,6 @@
 //! Deliveries over time, and the trace that they become.
 
+use super::notes::Notes;
 use paceline_net::{Duration, Instant};
 use paceline_sim::link::{OPPORTUNITY_BYTES, Trace};
 
@@ -23,7 +24,7 @@ pub enum Deliveries {
 
 impl Deliveries {
     /// The trace, and statements about silence and resampling.
-    pub fn into_trace(self, trim: bool, notes: &mut Vec<String>) -> Result<Trace, String> {
+    pub fn into_trace(self, trim: bool, notes: &mut Notes) -> Result<Trace, String> {
         let (length, count) = match &self {
             Self::At(at) => (at.last().map_or(0, |(at, _)| *at), at.len()),
             Self::Rates(rates, end) => (*end, rates.len()),

@@ -2,30 +2,32 @@
 //!
 //! ```text
 //! file -> unpack (gzip, xz) -> capture: packets of the largest flow
-//!                           -> text -> JSON or lines -> table -> columns: opportunities or rates
+//!                           -> text -> JSON, log or lines -> table -> columns: opportunities or rates
 //! ```
 //!
 //! Each format gives deliveries over time, which become opportunities of 1504 bytes at whole milliseconds.
-//! Notes state the columns and units that were found, and which of these the file leaves open.
+//! Notes state the columns and units that were found, which of these the file leaves open, and the mean rate.
 
 mod capture;
-mod clock;
 mod columns;
+mod counter;
 mod deliveries;
 mod json;
 mod names;
-mod numbers;
+mod notes;
 mod options;
 mod plausible;
-mod table;
-mod times;
+mod rows;
+mod text;
+mod time;
 mod units;
-mod unpack;
 
 use deliveries::Deliveries;
+use notes::Notes;
 pub use options::Options;
 use paceline_sim::link::Trace;
-use table::Table;
+use text::table::{self, Table};
+use text::{iperf_log, numbers, unpack};
 
 /// A trace, and the statements about the file that it was made from.
 pub struct Imported {
@@ -35,11 +37,12 @@ pub struct Imported {
 
 /// Makes a trace of a file in any of the formats. An error names the place in the file.
 pub fn import(file: &[u8], options: &Options) -> Result<Imported, String> {
-    let mut notes = Vec::new();
+    let mut notes = Notes::default();
     let file = unpack::unpack(file, &mut notes)?;
     if Trace::is_binary(&file) {
-        notes.push("trace in binary form".into());
+        notes.push("trace in binary form");
         let trace = Trace::read(&file).map_err(|error| error.to_string())?;
+        let notes = notes.finish(trace.rate());
         return Ok(Imported { trace, notes });
     }
     let deliveries = if crate::capture_file::is_capture(&file) {
@@ -48,25 +51,29 @@ pub fn import(file: &[u8], options: &Options) -> Result<Imported, String> {
         let text = unpack::text(&file, &mut notes)?;
         of_text(&text, options, &mut notes)?
     };
-    deliveries.into_trace(options.trim, &mut notes).map(|trace| Imported { trace, notes })
+    let trace = deliveries.into_trace(options.trim, &mut notes)?;
+    let notes = notes.finish(trace.rate());
+    Ok(Imported { trace, notes })
 }
 
-fn of_text(text: &str, options: &Options, notes: &mut Vec<String>) -> Result<Deliveries, String> {
-    let table = if text.trim_start().starts_with(['{', '[']) {
+fn of_text(text: &str, options: &Options, notes: &mut Notes) -> Result<Deliveries, String> {
+    let table = if iperf_log::is_log(text) {
+        iperf_log::read(text, notes)?
+    } else if text.trim_start().starts_with(['{', '[']) {
         json::read(text, notes)?
     } else {
         Table::read(text, notes)?
     };
     if table.is_one_column() && options.rate.is_none() && options.rate_unit.is_none() {
-        if let Some(times) = times::of_clock(&table, notes) {
+        if let Some(times) = time::of_clock(&table, options, notes) {
             return times;
         }
         // A heading without numbers below is an error of the column.
         let has_numbers = (0..table.size().0).any(|row| numbers::number(&table.cells(0)[row]).is_some());
         if table.names.is_empty() || has_numbers {
             let values = table.numbers(0)?;
-            if times::are_times(&values, &table, options)? {
-                return times::read(&values, &table, options.time_unit, notes);
+            if time::are_times(&values, &table, options)? {
+                return time::read(&values, &table, options, notes);
             }
         }
     }
@@ -76,12 +83,15 @@ fn of_text(text: &str, options: &Options, notes: &mut Vec<String>) -> Result<Del
 /// Whether a file that is not understood is none of traces: no text, or text of which most lines have neither
 /// a number nor a clock time in front, or in half of the words. Such files lie beside traces in a folder.
 pub fn is_foreign(file: &[u8]) -> bool {
-    let mut notes = Vec::new();
+    let mut notes = Notes::default();
     if file.starts_with(unpack::GZIP) || file.starts_with(unpack::XZ) || crate::capture_file::is_capture(file)
     {
         return false;
     }
     let Ok(text) = unpack::text(file, &mut notes) else { return !Trace::is_binary(file) };
+    if iperf_log::is_log(&text) {
+        return false;
+    }
     if text.trim_start().starts_with(['{', '[']) {
         return json::read(&text, &mut notes).is_err()
             && serde_json::from_str::<serde_json::Value>(&text).is_ok();

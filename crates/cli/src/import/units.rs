@@ -76,31 +76,50 @@ pub enum RateUnit {
     Amount(f64, &'static str),
 }
 
-/// The units by definition (SI), with their names in output. A user's or a column's name is compared after
-/// [`normal`].
-const UNITS: [(&str, RateUnit); 12] = {
+/// The units by definition (SI, and IEC 80000-13 for powers of 1024), with their names in output. A user's or
+/// a column's name is compared after [`normal`].
+const UNITS: [(&str, RateUnit); 24] = {
     use RateUnit::{Amount, Rate};
     [
         ("b/s", Rate(1.0, "b/s")),
         ("kb/s", Rate(1e3, "kb/s")),
         ("Mb/s", Rate(1e6, "Mb/s")),
         ("Gb/s", Rate(1e9, "Gb/s")),
+        ("Kib/s", Rate(1024.0, "Kibit/s")),
+        ("Mib/s", Rate(1_048_576.0, "Mibit/s")),
+        ("Gib/s", Rate(1_073_741_824.0, "Gibit/s")),
         ("B/s", Rate(8.0, "B/s")),
         ("kB/s", Rate(8e3, "kB/s")),
         ("MB/s", Rate(8e6, "MB/s")),
         ("GB/s", Rate(8e9, "GB/s")),
+        ("KiB/s", Rate(8192.0, "KiB/s")),
+        ("MiB/s", Rate(8_388_608.0, "MiB/s")),
+        ("GiB/s", Rate(8_589_934_592.0, "GiB/s")),
         ("B", Amount(1.0, "bytes")),
         ("kB", Amount(1e3, "kB")),
         ("MB", Amount(1e6, "MB")),
-        ("packets", Amount(1504.0, "packets of 1504 bytes")),
+        ("GB", Amount(1e9, "GB")),
+        ("KiB", Amount(1024.0, "KiB")),
+        ("MiB", Amount(1_048_576.0, "MiB")),
+        ("GiB", Amount(1_073_741_824.0, "GiB")),
+        ("packets", Amount(PACKET_BYTES, PACKETS)),
+        ("packets/s", Rate(8.0 * PACKET_BYTES, "packets of 1504 bytes per second")),
+        ("kpackets/s", Rate(8e3 * PACKET_BYTES, "thousands of packets of 1504 bytes per second")),
     ]
 };
+/// Bytes of a packet, where a file counts packets. Must match [`paceline_sim::link::OPPORTUNITY_BYTES`].
+const PACKET_BYTES: f64 = 1504.0;
+const PACKETS: &str = "packets of 1504 bytes";
 
 impl RateUnit {
     /// The unit of this name, such as `Mbps`, `kbit/s`, `MBytes/sec`, `bits_per_second` or `bytes`.
     pub fn named(name: &str) -> Option<Self> {
         let normal = normal(name)?;
         UNITS.iter().find(|(known, _)| *known == normal).map(|(_, unit)| *unit)
+    }
+    /// Whether it counts packets, whose size is not known.
+    pub fn is_packets(self) -> bool {
+        matches!(self, Self::Amount(_, name) | Self::Rate(_, name) if name.contains(PACKETS))
     }
 }
 
@@ -121,24 +140,49 @@ impl FromStr for RateUnit {
     }
 }
 
+/// Ends of names for "per second", joined to the unit.
+const PER_SECOND: [&str; 9] =
+    ["perseconds", "persecond", "persecs", "persec", "pers", "/second", "/sec", "/s", "ps"];
+/// Words for "per second" behind a separator: `bytes_sec`, `kbit s`, `MB.s`, `Mbit s-1`.
+const SECONDS: [&str; 6] = ["second", "seconds", "sec", "secs", "s", "s-1"];
+
+/// Marks between the words of a unit. Chosen: those of names of columns, also of R's.
+const SEPARATORS: [char; 4] = [' ', '_', '-', '.'];
+
 /// A unit's name in the form of [`UNITS`].
 fn normal(name: &str) -> Option<String> {
-    let lower = name.to_lowercase().replace([' ', '_', '-'], "");
-    if ["packets", "pkts", "opportunities"].contains(&lower.as_str()) {
-        return Some("packets".into());
-    }
+    let name = name.trim_matches(|c: char| c == '.' || c == '_' || c.is_whitespace());
+    // `s^-1` and `s⁻¹`
+    let name = name.replace("⁻¹", "-1").replace('^', "");
+    let lower = name.to_lowercase();
+    let apart = SECONDS.iter().find_map(|word| {
+        let unit = lower.strip_suffix(word)?.strip_suffix(SEPARATORS)?;
+        Some(unit.trim_end_matches(SEPARATORS).len())
+    });
+    let joined = |text: &str| text.replace(SEPARATORS, "");
+    let whole = joined(&lower);
     // "KBPS" and "MBPS" are written for bits too often to be read as bytes.
     let shouted = name.len() > 2 && name.chars().all(|c| c.is_ascii_uppercase());
-    let suffixes = ["persecond", "persec", "pers", "/second", "/sec", "/s", "ps"];
-    let (amount, per) = match suffixes.iter().find_map(|suffix| lower.strip_suffix(suffix)) {
-        Some(amount) => (amount, "/s"),
-        None => (lower.as_str(), ""),
+    let (amount, per) = match (apart, PER_SECOND.iter().find_map(|suffix| whole.strip_suffix(suffix))) {
+        (_, Some(amount)) if !amount.is_empty() => (amount.to_owned(), "/s"),
+        (Some(at), _) => (joined(&lower[..at]), "/s"),
+        _ => (whole.clone(), ""),
     };
+    if ["packets", "packet", "pkts", "pkt", "pck", "opportunities"].contains(&amount.as_str()) {
+        return Some(format!("packets{per}"));
+    }
+    if per == "/s" && amount == "p" {
+        return Some("packets/s".into());
+    }
+    if ["kpkts", "kp"].contains(&amount.as_str()) {
+        return Some(format!("kpackets{per}"));
+    }
     // The letter of the unit itself, in its own case.
-    let letter = name.replace([' ', '_', '-'], "").chars().nth(amount.chars().count().saturating_sub(1));
-    let (prefix, bytes) = if let Some(prefix) = amount.strip_suffix("bytes").or(amount.strip_suffix("byte")) {
+    let letter = joined(&name).chars().nth(amount.chars().count().saturating_sub(1));
+    let word = |words: &[&str]| words.iter().find_map(|word| amount.strip_suffix(word));
+    let (prefix, bytes) = if let Some(prefix) = word(&["bytes", "byte", "octets", "octet"]) {
         (prefix, true)
-    } else if let Some(prefix) = amount.strip_suffix("bits").or(amount.strip_suffix("bit")) {
+    } else if let Some(prefix) = word(&["bits", "bit"]) {
         (prefix, false)
     } else {
         (amount.strip_suffix('b')?, letter == Some('B') && !(shouted && per == "/s"))
@@ -148,6 +192,9 @@ fn normal(name: &str) -> Option<String> {
         "k" | "kilo" => "k",
         "m" | "mega" => "M",
         "g" | "giga" => "G",
+        "ki" | "kibi" => "Ki",
+        "mi" | "mebi" => "Mi",
+        "gi" | "gibi" => "Gi",
         _ => return None,
     };
     Some(format!("{prefix}{}{per}", if bytes { "B" } else { "b" }))
@@ -170,8 +217,21 @@ mod tests {
             (&["Gbps", "gbit/s"], "Gb/s"),
             (&["MBps", "MB/s", "MBytes/sec", "megabytes per second"], "MB/s"),
             (&["kB/s", "KB/s", "kBps"], "kB/s"),
-            (&["Bps", "B/s", "bytes_per_sec"], "B/s"),
-            (&["bytes", "B", "Byte"], "bytes"),
+            (
+                &["Bps", "B/s", "bytes_per_sec", "bytes_sec", "bytes_s", "Bytes.s.", "octets per second"],
+                "B/s",
+            ),
+            (&["bytes", "B", "Byte", "Octets"], "bytes"),
+            (&["bits_sec", "bit s-1"], "b/s"),
+            (&["kbytes_sec"], "kB/s"),
+            (&["Mbit_s", "Mb s^-1", "mbits.sec"], "Mb/s"),
+            (&["KiB/s", "kiB/s", "KiBps", "kibibytes/s"], "KiB/s"),
+            (&["MiB/s", "MiBps", "mebibytes per second"], "MiB/s"),
+            (&["GiB/s"], "GiB/s"),
+            (&["Kibit/s", "Kib/s", "Kibps"], "Kibit/s"),
+            (&["Mibit/s", "Mibits/sec", "Mib/s", "mebibit_s"], "Mibit/s"),
+            (&["Gibit/s"], "Gibit/s"),
+            (&["MiB", "mebibytes"], "MiB"),
         ] {
             for name in names {
                 assert_eq!(
@@ -181,7 +241,10 @@ mod tests {
                 );
             }
         }
-        for name in ["steps", "bits", "b", "rate", "", "ps", "/s", "MHz", "dB", "xb/s"] {
+        for name in [
+            "steps", "bits", "b", "rate", "", "ps", "/s", "MHz", "dB", "xb/s", "m/s", "km/h", "s", "sec",
+            "_s",
+        ] {
             assert_eq!(RateUnit::named(name), None, "{name}");
         }
         assert_eq!("usec".parse(), Ok(TimeUnit::Microsecond));

@@ -23,6 +23,7 @@ pub fn table(connections: &[KernelConnection]) -> String {
         "by the station",
         "RTT at the server, ms",
         "lasted, s",
+        "limit",
     ];
     let number = |text: String, key: f64| Cell { text, key: Some(key), ..Cell::default() };
     let bytes = |count: u64| number(quantity::bytes(count), count as f64);
@@ -40,6 +41,7 @@ pub fn table(connections: &[KernelConnection]) -> String {
             count(&c.station_end),
             Cell::from(c.server_end.srtt_ms.map_or(String::new(), |ms| format!("{ms:.1}"))),
             Cell::from(format!("{:.1}", c.last_packet_s - c.first_packet_s)),
+            Cell::from(c.verdict.as_deref().unwrap_or("")),
         ]
     });
     let table = html::table(&head.map(str::to_owned), &lines.collect::<Vec<_>>(), 4);

@@ -51,6 +51,9 @@ fn each_connection_has_the_congestion_control_that_the_kernel_used() {
     assert!(number("uploaded").iter().all(|n| (20.0..500.0).contains(n)), "{rows:?}");
     assert!(number("server_segments").iter().all(|n| *n >= (file / 1448.0).ceil()), "{rows:?}");
     assert!(number("server_min_rtt_ms").iter().all(|ms| *ms >= 10.0), "{rows:?}");
+    assert!(number("server_busy_s").iter().all(|seconds| *seconds > 0.0), "{rows:?}");
+    assert!(column("verdict").iter().all(|verdict| verdict.contains("% of the time (")), "{rows:?}");
+    assert!(output.stderr.contains("\nstation 0, 3 connections of the kernel: TCP is "), "{output:?}");
     let json = summary(&host, "out");
     let connections = json["runs"][0]["kernel_connections"].as_array().unwrap();
     assert_eq!(connections.len(), 3);

@@ -7,6 +7,7 @@ mod handover;
 mod inside;
 mod link;
 mod police;
+mod user;
 
 use crate::common::emulation::EmulationHost;
 use crate::common::namespace::{have_programs, random_bytes, wait_for};

@@ -110,7 +110,7 @@ impl Connections {
         for (index, own) in self.list.into_iter().enumerate() {
             let count = counts.entry(own.station).or_default();
             let mut reading = |end| readings.remove(&(index, end)).unwrap_or_default().end;
-            connections.push(KernelConnection {
+            let mut connection = KernelConnection {
                 station: own.station,
                 connection: *count,
                 server: SocketAddr::new(own.key.dst, own.key.dst_port).to_string(),
@@ -121,7 +121,10 @@ impl Connections {
                 uploaded: own.directions[End::Station as usize].acknowledged,
                 server_end: reading(End::Server),
                 station_end: reading(End::Station),
-            });
+                verdict: None,
+            };
+            connection.verdict = connection.verdict_of();
+            connections.push(connection);
             *count += 1;
         }
         connections.sort_by_key(|connection| connection.station);
@@ -194,7 +197,9 @@ impl Reader {
                 End::Station => (stations.get(&request.station), request.key),
             };
             let Some(reading) = diag.and_then(|diag| diag.read(flow)) else { return false };
-            readings.insert((request.index, request.end), reading);
+            let key = (request.index, request.end);
+            let reading = reading.after(readings.get(&key));
+            readings.insert(key, reading);
             true
         };
         let shared = Arc::<Mutex<States>>::default();

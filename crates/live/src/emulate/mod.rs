@@ -9,8 +9,10 @@ mod names;
 mod programs;
 mod range;
 mod sock_diag;
+mod user;
 
 pub use programs::names_station;
+pub use user::ProgramUser;
 
 use crate::linux::netns::{self, LinkOptions, Namespace};
 use crate::linux::priority::{prefer_this_thread, stay_awake};
@@ -60,6 +62,8 @@ pub struct Emulation<'a> {
     /// Program and arguments, run in each real station; if empty, a shell in the first one. In the arguments,
     /// `{station}` stands for the station's index.
     pub command: &'a [String],
+    /// The user as whom it runs; the caller's own if absent.
+    pub user: Option<&'a ProgramUser>,
     /// Capture file.
     pub pcap: Option<&'a Path>,
     /// Size of the file at which the capture ends.
@@ -200,7 +204,7 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     if let Err(error) = &names {
         eprintln!("paceline: names of hosts do not work in this emulation: {error:#}");
     }
-    let mut programs = Programs::start(namespaces, emulation.command, range.host())?;
+    let mut programs = Programs::start(namespaces, (emulation.command, emulation.user), range.host())?;
     prefer_this_thread();
     let _awake = stay_awake();
     let real = indices.iter().map(|station| (real_station(*station), *station)).collect();

@@ -1,5 +1,6 @@
 //! The programs in the stations' namespaces.
 
+use super::user::ProgramUser;
 use crate::linux::netns::Namespace;
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
@@ -26,11 +27,12 @@ impl Programs {
     /// `host` has the addresses of the host side.
     pub fn start(
         namespaces: Vec<(usize, Namespace)>,
-        argv: &[String],
+        (argv, user): (&[String], Option<&ProgramUser>),
         host: (Ipv4Addr, Ipv6Addr),
     ) -> anyhow::Result<Self> {
         let mut programs = Self { namespaces, running: Vec::new(), failed: Vec::new() };
-        let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into());
+        let shell = user.and_then(ProgramUser::shell).or_else(|| std::env::var("SHELL").ok());
+        let shell = shell.unwrap_or_else(|| "/bin/sh".into());
         // Only one interactive shell can use the terminal.
         let count = if argv.is_empty() { 1 } else { programs.namespaces.len() };
         for (station, namespace) in &programs.namespaces[..count] {
@@ -40,8 +42,16 @@ impl Programs {
             command.env("PACELINE_STATION", station.to_string());
             command.env("PACELINE_HOST", host.0.to_string());
             command.env("PACELINE_HOST6", host.1.to_string());
-            namespace.enter(&mut command)?;
-            let child = command.spawn().with_context(|| format!("cannot run `{name}`"))?;
+            let become_user = user.cloned();
+            if let Some(user) = user {
+                user.set_environment(&mut command);
+            }
+            namespace
+                .enter(&mut command, move || become_user.as_ref().map_or(Ok(()), ProgramUser::assume))?;
+            let child = command.spawn().with_context(|| match user {
+                Some(user) => format!("cannot run `{name}` as user {}", user.name()),
+                None => format!("cannot run `{name}`"),
+            })?;
             programs.running.push((*station, child));
         }
         Ok(programs)

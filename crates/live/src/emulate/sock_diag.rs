@@ -26,6 +26,15 @@ const ANSWER_BYTES: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
 /// Attribute with the name of the congestion control (Linux, `linux/inet_diag.h`).
 const INET_DIAG_CONG: u16 = 4;
+/// Attribute with the socket's memory, `enum` of `SK_MEMINFO_...` (Linux, `linux/inet_diag.h`).
+const INET_DIAG_SKMEMINFO: u16 = 7;
+/// Offsets of `SK_MEMINFO_SNDBUF` and `SK_MEMINFO_WMEM_QUEUED` (Linux, `linux/sock_diag.h`), bytes.
+const SNDBUF_AT: usize = 12;
+const WMEM_QUEUED_AT: usize = 20;
+/// Offset of `tcpi_unacked`, in segments (Linux, `linux/tcp.h`), bytes.
+const UNACKED_AT: usize = 24;
+/// Offset of `tcpi_notsent_bytes` (Linux, `linux/tcp.h`), bytes.
+const NOTSENT_AT: usize = 144;
 /// States of connections that have opened (Linux, `net/tcp_states.h`): ESTABLISHED, FIN_WAIT1, FIN_WAIT2,
 /// CLOSE_WAIT, LAST_ACK, CLOSING.
 const OPEN_STATES: [u8; 6] = [1, 4, 5, 8, 9, 11];
@@ -41,6 +50,13 @@ const TOTAL_RETRANS_AT: usize = 100;
 const MIN_RTT_AT: usize = 148;
 /// Offset of `tcpi_data_segs_out` (Linux, `linux/tcp.h`), bytes.
 const DATA_SEGS_OUT_AT: usize = 156;
+/// Offsets of `tcpi_busy_time`, `tcpi_rwnd_limited` and `tcpi_sndbuf_limited`, in us (Linux, `linux/tcp.h`),
+/// bytes.
+const BUSY_TIME_AT: usize = 168;
+const RWND_LIMITED_AT: usize = 176;
+const SNDBUF_LIMITED_AT: usize = 184;
+/// Offset of `tcpi_snd_wnd`, in bytes (Linux, `linux/tcp.h`), bytes.
+const SND_WND_AT: usize = 228;
 /// Longest wait for an answer, ms. Chosen: the kernel answers within the call that sends the request.
 const ANSWER_TIMEOUT_MS: i64 = 100;
 
@@ -50,6 +66,59 @@ pub struct Reading {
     pub end: KernelEnd,
     /// Congestion window, bytes.
     pub cwnd_bytes: u64,
+    /// Segments in flight, and those of the window that are free.
+    in_flight: u32,
+    free_segments: u32,
+    /// Whether a segment or more waits to be sent.
+    has_unsent: bool,
+    memory: Memory,
+    /// Readings so far with segments in flight, and those of them with a full send buffer.
+    samples: [u32; 2],
+}
+
+/// Bytes of a socket's send buffer, with the kernel's structures.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Memory {
+    limit: u32,
+    queued: u32,
+}
+
+impl Memory {
+    fn of(value: &[u8]) -> Self {
+        Self {
+            limit: number(value, SNDBUF_AT).unwrap_or(0),
+            queued: number(value, WMEM_QUEUED_AT).unwrap_or(0),
+        }
+    }
+}
+
+impl Reading {
+    /// Whether the send buffer is too full to be written to, all of it was sent, and the congestion window
+    /// has room. The kernel wakes a writer when a third is free (`sk_stream_is_writeable`).
+    fn has_full_send_buffer(&self) -> bool {
+        let Memory { limit, queued } = self.memory;
+        let is_full = limit > 0 && u64::from(queued) * 3 >= u64::from(limit) * 2;
+        is_full && self.in_flight > 0 && self.free_segments > 0 && !self.has_unsent
+    }
+    /// This reading with the counts of those before it. The kernel's own time of a full send buffer lacks the
+    /// waits of writers that block; the share of readings with a full buffer replaces it where it is more.
+    pub fn after(mut self, before: Option<&Self>) -> Self {
+        let [busy, full] = before.map_or([0, 0], |before| before.samples);
+        self.samples = [busy + u32::from(self.in_flight > 0), full + u32::from(self.has_full_send_buffer())];
+        let [busy, full] = self.samples;
+        if let (Some(time), Some(window)) = (self.end.busy_s, self.end.receive_window_s)
+            && full > 0
+        {
+            let sampled = (time - window).max(0.0) * f64::from(full) / f64::from(busy);
+            self.end.send_buffer_s = self.end.send_buffer_s.map(|own| own.max(sampled));
+        }
+        self
+    }
+}
+
+/// The number at an offset.
+fn number(value: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(value.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// A socket for requests about the connections of one network namespace.
@@ -87,7 +156,8 @@ fn request(flow: FlowKey) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
     put(4, &SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     put(6, &NLM_F_REQUEST.to_ne_bytes());
     let family = if flow.src.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let extensions = (1 << (INET_DIAG_INFO - 1)) | (1 << (INET_DIAG_CONG - 1));
+    let extensions = [INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
+    let extensions = extensions.iter().fold(0, |bits, attribute| bits | 1 << (attribute - 1));
     put(HEADER_BYTES, &[family as u8, libc::IPPROTO_TCP as u8, extensions]);
     put(HEADER_BYTES + 4, &u32::MAX.to_ne_bytes()); // connections in any state
     put(HEADER_BYTES + 8, &flow.src_port.to_be_bytes());
@@ -102,13 +172,14 @@ fn request(flow: FlowKey) -> [u8; HEADER_BYTES + REQUEST_BYTES] {
     message
 }
 
-/// The reading in an answer; none if the connection is not open.
+/// The reading in an answer; none if the connection is not open, or if its socket is closed and has only its
+/// state left (FIN_WAIT2).
 fn parse(message: &[u8]) -> Option<Reading> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     if kind == NLMSG_ERROR || !OPEN_STATES.contains(message.get(HEADER_BYTES + 1)?) {
         return None;
     }
-    let mut reading = Reading::default();
+    let (mut reading, mut has_info) = (Reading::default(), false);
     let mut rest = message.get(HEADER_BYTES + ANSWER_BYTES..)?;
     while let Some(header) = rest.get(..4) {
         let length = usize::from(u16::from_ne_bytes([header[0], header[1]]));
@@ -118,25 +189,40 @@ fn parse(message: &[u8]) -> Option<Reading> {
                 let name = value.split(|byte| *byte == 0).next().unwrap_or_default();
                 reading.end.congestion_control = Some(String::from_utf8_lossy(name).into_owned());
             }
-            INET_DIAG_INFO => add_info(&mut reading, value),
+            INET_DIAG_INFO => {
+                add_info(&mut reading, value);
+                has_info = true;
+            }
+            INET_DIAG_SKMEMINFO => reading.memory = Memory::of(value),
             _ => {}
         }
         // Attributes are aligned to 4 bytes.
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    Some(reading)
+    has_info.then_some(reading)
 }
 
 fn add_info(reading: &mut Reading, info: &[u8]) {
-    let number = |at: usize| Some(u32::from_ne_bytes(info.get(at..at + 4)?.try_into().ok()?));
+    let number = |at: usize| number(info, at);
     let ms = |at: usize| number(at).filter(|us| (1..u32::MAX).contains(us)).map(|us| f64::from(us) / 1000.0);
     let segments = number(SND_CWND_AT).unwrap_or(0);
     reading.cwnd_bytes = u64::from(segments) * u64::from(number(SND_MSS_AT).unwrap_or(0));
+    let unacked = number(UNACKED_AT).unwrap_or(0);
+    (reading.in_flight, reading.free_segments) = (unacked, segments.saturating_sub(unacked));
+    reading.has_unsent = number(NOTSENT_AT) >= number(SND_MSS_AT);
     let end = &mut reading.end;
     end.srtt_ms = ms(RTT_AT);
     end.min_rtt_ms = ms(MIN_RTT_AT);
     end.retransmissions = number(TOTAL_RETRANS_AT).map(u64::from);
     end.segments = number(DATA_SEGS_OUT_AT).map(u64::from);
+    let seconds = |at: usize| {
+        let us = u64::from_ne_bytes(info.get(at..at + 8)?.try_into().ok()?);
+        Some(us as f64 / 1e6)
+    };
+    end.busy_s = seconds(BUSY_TIME_AT);
+    end.receive_window_s = seconds(RWND_LIMITED_AT);
+    end.send_buffer_s = seconds(SNDBUF_LIMITED_AT);
+    end.window = number(SND_WND_AT).map(u64::from);
 }
 
 #[cfg(test)]
@@ -144,6 +230,55 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "waits for the kernel, with a bound")]
+    fn the_times_of_a_full_receive_window_are_read() {
+        let diag = SockDiag::open().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let (local, peer) = (server.local_addr().unwrap(), server.peer_addr().unwrap());
+        let key = FlowKey { src: local.ip(), dst: peer.ip(), src_port: local.port(), dst_port: peer.port() };
+        // The client reads nothing: its window fills, and the server waits for it.
+        server.set_nonblocking(true).unwrap();
+        let mut reading = Reading::default();
+        let is_blocked = |end: &KernelEnd| end.receive_window_s.is_some_and(|seconds| seconds > 0.0);
+        for _ in 0..1000 {
+            while server.write(&[0; 1 << 16]).is_ok() {}
+            reading = diag.read(key).expect("the server's end is open");
+            if is_blocked(&reading.end) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(is_blocked(&reading.end), "{reading:?}");
+        assert!(reading.end.busy_s >= reading.end.receive_window_s, "{reading:?}");
+        assert!(reading.end.send_buffer_s.is_some() && reading.end.window.is_some(), "{reading:?}");
+        drop(client);
+    }
+
+    #[test]
+    fn readings_with_a_full_send_buffer_are_a_share_of_the_busy_time() {
+        let end = KernelEnd {
+            busy_s: Some(2.0),
+            receive_window_s: Some(0.5),
+            send_buffer_s: Some(0.1),
+            ..KernelEnd::default()
+        };
+        let memory = Memory { limit: 9000, queued: 6000 };
+        let full = Reading { end, in_flight: 4, free_segments: 6, memory, ..Reading::default() };
+        let filled = Reading { free_segments: 0, ..full.clone() };
+        let unsent = Reading { has_unsent: true, ..full.clone() };
+        let idle = Reading { in_flight: 0, ..full.clone() };
+        let mut last = None;
+        for reading in [&full, &filled, &idle, &full, &unsent] {
+            last = Some(reading.clone().after(last.as_ref()));
+        }
+        // Two of four busy readings.
+        assert_eq!(last.unwrap().end.send_buffer_s, Some(0.75));
+        assert_eq!(filled.after(None).end.send_buffer_s, Some(0.1));
+    }
 
     #[test]
     fn both_ends_of_a_loopback_connection_are_read() {
@@ -158,7 +293,7 @@ mod tests {
         server.write_all(&[0; 1000]).unwrap();
         (&client).read_exact(&mut [0; 1000]).unwrap();
         let default = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
-        let Reading { end, cwnd_bytes } = diag.read(key(&server)).expect("the server's end is open");
+        let Reading { end, cwnd_bytes, .. } = diag.read(key(&server)).expect("the server's end is open");
         // Ten segments at least (RFC 6928).
         assert!(cwnd_bytes >= 10 * 1000, "{cwnd_bytes}");
         assert_eq!(end.congestion_control.as_deref(), Some(default.trim()));

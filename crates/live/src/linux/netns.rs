@@ -94,14 +94,22 @@ impl Namespace {
         std::thread::scope(|scope| scope.spawn(inside).join())
             .unwrap_or_else(|_| bail!("the thread panicked"))
     }
-    /// Makes `command` run in this namespace, and be killed when this process ends.
-    pub fn enter(&self, command: &mut Command) -> anyhow::Result<()> {
+    /// Makes `command` run in this namespace, and be killed when this process ends. `then` makes only system
+    /// calls; it runs in the namespace.
+    pub fn enter(
+        &self,
+        command: &mut Command,
+        then: impl Fn() -> nix::Result<()> + Send + Sync + 'static,
+    ) -> anyhow::Result<()> {
         let handle = self.handle()?;
-        // SAFETY: between fork and exec only async-signal-safe system calls are made: setns and prctl.
+        // SAFETY: between fork and exec only async-signal-safe system calls are made: setns, prctl, and those
+        // by which `then` changes the user.
         #[allow(unsafe_code)]
         unsafe {
             command.pre_exec(move || {
                 setns(&handle, CloneFlags::CLONE_NEWNET)?;
+                then()?;
+                // A change of the user clears it (prctl(2)).
                 prctl::set_pdeathsig(Signal::SIGKILL)?; // interactive shells ignore SIGTERM
                 Ok(())
             });

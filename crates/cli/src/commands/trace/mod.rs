@@ -58,7 +58,8 @@ enum Command {
         out: Option<PathBuf>,
     },
     /// Make traces of files in other formats: times in any unit, tables of times and rates (CSV, TSV, JSON,
-    /// "cooked"), one rate a second, iperf3's JSON, captures of a saturating flow, all also in .gz and .xz
+    /// "cooked"), one rate a second, iperf's reports and logs, Rattan's traces, captures of a saturating
+    /// flow, all also in .gz and .xz
     Import {
         /// File, or folder of files
         input: PathBuf,

@@ -24,7 +24,6 @@ fn a_file_without_a_trace_is_an_error() {
         ("time,rate_mbps\n", "no row with values"),
         ("[[], []]", "no row with values"),
         ("0,8\n", "a single row"),
-        ("time,rate_mbps\n5,1\n5,2\n", "a single row, or all at one time"),
         ("0\n", "all deliveries are at one time"),
         ("time_s,rate_mbps\n0,8\n1e300,9\n", "longer than a day"),
         ("1\n2\n99999999999999999999\n", "longer than a day"),

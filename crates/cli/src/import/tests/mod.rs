@@ -1,6 +1,7 @@
 //! Each format with a small file made here.
 
 mod damaged;
+mod recorders;
 mod written_by_others;
 
 use super::units::{RateUnit, TimeUnit};

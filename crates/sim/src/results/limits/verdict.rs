@@ -225,11 +225,11 @@ fn rlc_window([down, up]: [f64; 2]) -> Option<String> {
     (share >= STALLED)
         .then(|| format!("the sequence window of RLC AM in the {name}, full {} of the time", percent(share)))
 }
-fn percent(share: f64) -> String {
+pub(in crate::results) fn percent(share: f64) -> String {
     let decimals = if share < 0.01 && share > 0.0 { 2 } else { 0 };
     format!("{:.decimals$}%", 100.0 * share)
 }
-fn ms(ms: f64) -> String {
+pub(in crate::results) fn ms(ms: f64) -> String {
     let decimals = usize::from(ms < 10.0);
     format!("{ms:.decimals$} ms")
 }
@@ -244,10 +244,10 @@ fn scaled(value: f64, step: f64, units: [&str; 4]) -> String {
     let decimals = usize::from(value < 10.0 && unit > 0);
     format!("{value:.decimals$} {}", units[unit])
 }
-fn bytes(count: f64) -> String {
+pub(in crate::results) fn bytes(count: f64) -> String {
     scaled(count, 1000.0, ["B", "kB", "MB", "GB"])
 }
-fn bit_rate(rate: f64) -> String {
+pub(in crate::results) fn bit_rate(rate: f64) -> String {
     scaled(rate, 1000.0, ["b/s", "kb/s", "Mb/s", "Gb/s"])
 }
 

@@ -1,9 +1,11 @@
 //! Tables in text: separated by commas, semicolons, tabs or spaces, with or without a heading; comments and
 //! blank lines are left out, and quotation marks around cells too.
 
-use super::clock;
-use super::names::is_known;
 use super::numbers::{has_thousands, number, shown};
+use super::unpack::MAX_LINES;
+use crate::import::names::is_known;
+use crate::import::notes::Notes;
+use crate::import::time::{clock, zone};
 use std::borrow::Cow;
 
 /// Rows of a file.
@@ -24,13 +26,22 @@ const COMMENTS: [&str; 3] = ["#", "//", "%"];
 const SEPARATORS: [char; 3] = ['\t', ';', ','];
 /// Lines of a cell in quotation marks at most. Chosen: longer than notes are; a lone mark joins few lines.
 const CELL_LINES: usize = 20;
+/// Cells at most. Chosen: the rows of a day at ten a second with 30 columns; a cell takes about 50 bytes.
+const MAX_CELLS: usize = 25_000_000;
+/// Columns at most. Chosen: ten times the widest published recordings.
+const MAX_COLUMNS: usize = 10_000;
 /// Lines by which separator and heading are found. Chosen: enough for a majority.
 const SAMPLE: usize = 50;
 
 impl Table {
     /// Reads a table in text.
-    pub fn read(text: &str, notes: &mut Vec<String>) -> Result<Self, String> {
+    pub fn read(text: &str, notes: &mut Notes) -> Result<Self, String> {
         let (mut rows, heading_comment) = lines(text, notes)?;
+        if let Some(row) =
+            rows.iter().find(|row| row.whole.matches([',', ';', '\t', ' ']).nth(MAX_COLUMNS).is_some())
+        {
+            return Err(format!("line {}: allowed: up to {MAX_COLUMNS} columns", row.line));
+        }
         let sample: Vec<&str> = rows.iter().take(SAMPLE).map(Row::text).collect();
         let separator = separator(&sample);
         if separator != Some(';') && text.contains(';') {
@@ -66,8 +77,11 @@ impl Table {
             && is_value(&cells[0][0])
             && cells.iter().all(|row| !row.iter().skip(1).any(|cell| is_value(cell)));
         if has_text_behind {
-            notes.push("text behind the first column left out".into());
+            notes.push("text behind the first column left out");
             width = 1;
+        }
+        if rows.len().saturating_mul(width) > MAX_CELLS {
+            return Err(format!("{} rows of {width} columns: allowed: up to {MAX_CELLS} cells", rows.len()));
         }
         table.columns = vec![Vec::with_capacity(rows.len()); width];
         for row in rows.iter().skip(usize::from(has_heading)) {
@@ -85,7 +99,7 @@ impl Table {
         Ok(table)
     }
     /// Removes the commas between thousands, where all commas of a column are such: `"8,000"`.
-    fn join_thousands(&mut self, notes: &mut Vec<String>) {
+    fn join_thousands(&mut self, notes: &mut Notes) {
         for index in 0..self.columns.len() {
             let mut with_commas = self.columns[index].iter().filter(|cell| cell.contains(',')).peekable();
             if with_commas.peek().is_some() && with_commas.all(|cell| has_thousands(cell)) {
@@ -196,9 +210,15 @@ impl<'a> Row<'a> {
 }
 
 /// The lines of a table, and the last comment before them.
-fn lines<'a>(text: &'a str, notes: &mut Vec<String>) -> Result<(Vec<Row<'a>>, Option<&'a str>), String> {
+fn lines<'a>(text: &'a str, notes: &mut Notes) -> Result<(Vec<Row<'a>>, Option<&'a str>), String> {
     // Files of old systems have a carriage return alone at the end of a line.
     let end = if text.contains('\n') { '\n' } else { '\r' };
+    let count = text.split(end).take(MAX_LINES + 2).count();
+    if count > MAX_LINES + 1 {
+        return Err(format!(
+            "more than {MAX_LINES} lines: allowed: up to that many; `trace convert` reads longer files in mahimahi's format"
+        ));
+    }
     let lines: Vec<&str> = text.split(end).map(|line| line.trim_end_matches(['\r', ' '])).collect();
     let is_comment = |line: &str| COMMENTS.iter().any(|mark| line.trim_start().starts_with(mark));
     let has_marks = COMMENTS[..2].iter().any(|mark| text.contains(mark));
@@ -318,10 +338,12 @@ fn split(line: &str, separator: Option<char>) -> Vec<String> {
     cells
 }
 
-/// Whether a word continues a clock time: a time of day behind a date, AM and PM.
+/// Whether a word continues a clock time: a time of day behind a date, AM and PM, a zone.
 fn belongs_to(last: &str, part: &str) -> bool {
     let is_half_day = ["AM", "PM"].iter().any(|mark| part.eq_ignore_ascii_case(mark));
-    (part.contains(':') && clock::is_date(last)) || (is_half_day && last.contains(':'))
+    (part.contains(':') && clock::is_date(last))
+        || (is_half_day && last.contains(':'))
+        || (last.contains(':') && zone::is_certain(part) && clock::is_clock(last))
 }
 
 /// Whether a cell is a number or a clock time.

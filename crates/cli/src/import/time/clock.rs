@@ -1,24 +1,33 @@
 //! Columns of clock times: dates with a time of day (ISO 8601, RFC 3339, and the orders of spreadsheets),
 //! times of day, and elapsed times with colons.
 
+use super::date::{date, of_words};
+use super::zone::{self, Zone};
 use jiff::civil::DateTime;
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::tz::TimeZone;
 
 /// Nanoseconds in a second and in a day of a clock, by definition.
 const SECOND_NS: i128 = 1_000_000_000;
 const DAY_NS: i128 = 86_400 * SECOND_NS;
 
 /// The allowed forms, for messages.
-pub const ALLOWED: &str = "numbers, dates with times (2024-05-01T12:34:56.789Z, 2024-05-01 12:34:56), or times of day \
-                           (12:34:56.789)";
+pub const ALLOWED: &str = "numbers, dates with times (2024-05-01T12:34:56.789Z, 2024-05-01 12:34:56 CEST), or times of \
+                           day (12:34:56.789)";
 
 /// A clock time.
 struct Stamp {
     /// By the local clock: since 1970 with a date, otherwise since midnight or the begin. Nanoseconds.
     local_ns: i128,
-    /// Since 1970 in UTC, where the cell states a zone.
-    utc_ns: Option<i128>,
+    zone: Option<Zone>,
     has_date: bool,
+}
+
+impl Stamp {
+    /// Since 1970 in UTC, where the cell states a zone whose offset is known. Nanoseconds.
+    fn utc_ns(&self) -> Option<i128> {
+        let offset_s = self.zone.as_ref().filter(|_| self.has_date)?.offset_s?;
+        Some(self.local_ns - i128::from(offset_s) * SECOND_NS)
+    }
 }
 
 /// A column of clock times.
@@ -49,8 +58,13 @@ pub fn read(cells: &[String]) -> Result<Clock, usize> {
     if let Some(row) = stamps.iter().position(|stamp| stamp.has_date != has_dates) {
         return Err(row);
     }
-    // Zones count only if all rows have one.
-    let utc: Option<Vec<i128>> = stamps.iter().map(|stamp| stamp.utc_ns).collect();
+    // Zones count only if all rows have one. A zone whose offset is not known is the same in all rows.
+    let utc: Option<Vec<i128>> = stamps.iter().map(Stamp::utc_ns).collect();
+    let has_unknown =
+        stamps.iter().any(|stamp| stamp.zone.as_ref().is_some_and(|zone| zone.offset_s.is_none()));
+    if let Some(row) = stamps.iter().position(|stamp| has_unknown && stamp.zone != stamps[0].zone) {
+        return Err(row);
+    }
     let mut ns = utc.unwrap_or_else(|| stamps.iter().map(|stamp| stamp.local_ns).collect());
     let mut midnights = 0;
     if !has_dates {
@@ -71,54 +85,30 @@ pub fn read(cells: &[String]) -> Result<Clock, usize> {
 fn stamp(cell: &str) -> Option<Stamp> {
     let cell = cell.trim();
     // Numbers, which are most cells, end here.
-    if !cell.starts_with(|c: char| c.is_ascii_digit()) || cell.bytes().all(|byte| byte.is_ascii_digit()) {
+    if cell.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    if let Some(in_digits) = of_words(cell) {
+        return stamp_of_digits(&in_digits);
+    }
+    stamp_of_digits(cell)
+}
+
+fn stamp_of_digits(cell: &str) -> Option<Stamp> {
+    if !cell.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
     let Some((day, rest)) =
         cell.split_once(['T', 't', ' ', '_']).and_then(|(day, rest)| Some((date(day)?, rest)))
     else {
-        let local_ns = time_of_day(cell)?;
-        return Some(Stamp { local_ns, utc_ns: None, has_date: false });
+        let (time, zone) = zone::split(cell).ok()?;
+        return Some(Stamp { local_ns: time_of_day(time)?, zone, has_date: false });
     };
-    let (time, zone) = zone(rest.trim());
+    let (time, zone) = zone::split(rest).ok()?;
     let time = iso_time(time)?;
     let local: DateTime = format!("{day}T{time}").parse().ok()?;
     let local_ns = TimeZone::UTC.to_timestamp(local).ok()?.as_nanosecond();
-    let utc: Option<Timestamp> =
-        if zone.is_empty() { None } else { Some(format!("{day}T{time}{zone}").parse().ok()?) };
-    Some(Stamp { local_ns, utc_ns: utc.map(|utc| utc.as_nanosecond()), has_date: true })
-}
-
-/// A date in the order of ISO 8601: of `2024-05-01`, `2024.05.01`, `2024/5/1`, `1.5.2024` and `5/1/2024`.
-fn date(text: &str) -> Option<String> {
-    let mark = text.chars().find(|c| !c.is_ascii_digit()).filter(|mark| ['-', '.', '/'].contains(mark))?;
-    let fields: Vec<&str> = text.split(mark).collect();
-    let [a, b, c] = fields[..] else { return None };
-    let is_number =
-        |field: &str| (1..=4).contains(&field.len()) && field.bytes().all(|byte| byte.is_ascii_digit());
-    if ![a, b, c].into_iter().all(is_number) {
-        return None;
-    }
-    let (year, month, day) = match (a.len(), c.len()) {
-        (4, 1 | 2) => (a, b, c),
-        // With slashes the month is first, as in the United States, unless the first number is none.
-        (1 | 2, 4) if mark == '/' && a.parse::<u32>().is_ok_and(|month| month <= 12) => (c, a, b),
-        (1 | 2, 4) => (c, b, a),
-        _ => return None,
-    };
-    (year >= "1970").then(|| format!("{year}-{month:0>2}-{day:0>2}"))
-}
-
-/// A time of day and its zone, which is empty if there is none.
-fn zone(text: &str) -> (&str, &str) {
-    if let Some(time) = ["UTC", "GMT", "Z", "z"].into_iter().find_map(|name| text.strip_suffix(name)) {
-        return (time.trim_end(), "Z");
-    }
-    // `08-30-00` has no zone.
-    match text.rfind(['+', '-']).filter(|_| text.contains(':')) {
-        Some(at) => (text[..at].trim_end(), &text[at..]),
-        None => (text, ""),
-    }
+    Some(Stamp { local_ns, zone, has_date: true })
 }
 
 /// A time of day of a date in the form of ISO 8601: of `8:30:00,25`, `08.30.00`, `08-30-00` and `8:30:00 PM`.
@@ -133,7 +123,7 @@ fn iso_time(text: &str) -> Option<String> {
 /// Nanoseconds of a time of day without a date, or of an elapsed time: hours, minutes and perhaps seconds; or
 /// minutes and seconds with a fraction.
 fn time_of_day(text: &str) -> Option<i128> {
-    let (text, afternoon) = half_day(zone(text).0);
+    let (text, afternoon) = half_day(text);
     let text = text.replace(',', ".");
     let fields: Vec<&str> = text.split(':').collect();
     let whole = |field: &str, end: i128| {
@@ -199,6 +189,16 @@ mod tests {
             ["11:59:59.5 pm", "12:00:01 am"],
             ["99:59:59.5", "100:00:01"],
             ["0:59.5", "1:01.0"],
+            ["2021-01-25 03:48:00.544 CDT", "2021-01-25 03:48:02.044 CDT"],
+            ["2021-03-14 01:59:59.5 CST", "2021-03-14 03:00:01 CDT"],
+            ["2021-01-25 03:48:00.5 IST", "2021-01-25 03:48:02 IST"],
+            ["2021-01-25 03:48:00.5 Europe/Berlin", "2021-01-25 03:48:02 Europe/Berlin"],
+            ["2021-01-25T03:48:00.5-06:00[America/Chicago]", "2021-01-25T03:48:02-06:00[America/Chicago]"],
+            ["Mon Jan 25 03:48:00.5 CST 2021", "Mon Jan 25 03:48:02 CST 2021"],
+            ["Mon, 25 Jan 2021 03:48:00.5 -0600", "Mon, 25 Jan 2021 03:48:02 -0600"],
+            ["Jan 25, 2021 11:59:59.5 AM", "Jan 25, 2021 12:00:01 PM"],
+            ["25-Jan-2021 03:48:00.5", "25-Jan-2021 03:48:02"],
+            ["03:48:00.5 CDT", "03:48:02 CDT"],
         ] {
             assert_eq!(seconds(&cells), Ok(vec![0.0, 1.5]), "{cells:?}");
         }
@@ -207,6 +207,7 @@ mod tests {
         assert_eq!(seconds(&["12:00:05", "12:00:01"]), Ok(vec![0.0, -4.0]));
         assert_eq!(seconds(&["12:00:05", "2024-05-01 12:00:06"]), Err(1));
         assert_eq!(seconds(&["12:00:05", ""]), Err(1));
+        assert_eq!(seconds(&["2021-01-25 03:48:00 IST", "2021-01-25 03:48:00 AST"]), Err(1));
     }
 
     #[test]

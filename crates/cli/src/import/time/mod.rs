@@ -1,13 +1,19 @@
 //! Columns of times: of opportunities of 1504 bytes, as in mahimahi's format, and of the rows of a table.
 
-use super::clock::{self, Clock};
+pub mod clock;
+mod date;
+mod steps;
+pub mod zone;
+
 use super::deliveries::Deliveries;
 use super::names::{is_time, unit_in};
-use super::numbers::{number, shown};
+use super::notes::Notes;
 use super::options::Options;
 use super::plausible::{self, LONGEST_S};
-use super::table::Table;
+use super::text::numbers::{number, shown};
+use super::text::table::Table;
 use super::units::TimeUnit;
+use clock::Clock;
 use paceline_sim::link::OPPORTUNITY_BYTES;
 
 /// Share of steps that do not fall above which a column is one of times, and its least length. Chosen: half
@@ -34,17 +40,22 @@ pub fn are_times(values: &[f64], table: &Table, options: &Options) -> Result<boo
         && falls as f64 <= (1.0 - RISING_SHARE) * steps
         && last > first
     {
-        rises(values, table, 0).map_err(|error| format!("{error}; --rate 1 takes the values for rates"))?;
+        if options.allow_steps {
+            return Ok(true);
+        }
+        return Err(format!("{}; --rate 1 takes the values for rates", steps::fall(values, table, 0)));
     }
     Ok(falls == 0 && (values.len() < 2 || first < last))
 }
 
-/// An error at the first time that is before the one above.
-fn rises(values: &[f64], table: &Table, column: usize) -> Result<(), String> {
-    let Some(row) = values.windows(2).position(|pair| pair[1] < pair[0]) else { return Ok(()) };
-    let cell = |row: usize| shown(&table.cells(column)[row]);
-    let (place, name) = (table.place(row + 1), table.name(column));
-    Err(format!("{place}: {name}: {} after {}: times must not decrease", cell(row + 1), cell(row)))
+/// Whether a column of numbers or clock times rises but for a few steps.
+pub fn mostly_rises(cells: &[String]) -> bool {
+    let values = match clock::read(cells) {
+        Ok(clock) => clock.seconds,
+        Err(_) => cells.iter().filter_map(|cell| number(cell)).collect(),
+    };
+    let falls = values.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    falls as f64 <= (1.0 - RISING_SHARE) * values.len() as f64
 }
 
 /// The clock times of a column, if its first cell is one.
@@ -73,40 +84,58 @@ fn described(clock: &Clock) -> String {
 }
 
 /// Reads a single column of clock times as opportunities; none if it has others.
-pub fn of_clock(table: &Table, notes: &mut Vec<String>) -> Option<Result<Deliveries, String>> {
-    let clock = match clock_times(table, 0)? {
-        Ok(clock) => clock,
-        Err(error) => return Some(Err(error)),
-    };
-    if let Err(error) = rises(&clock.seconds, table, 0) {
-        return Some(Err(error));
-    }
+pub fn of_clock(table: &Table, options: &Options, notes: &mut Notes) -> Option<Result<Deliveries, String>> {
+    Some(clock_times(table, 0)?.and_then(|clock| opportunities_of_clock(clock, table, options, notes)))
+}
+
+fn opportunities_of_clock(
+    clock: Clock,
+    table: &Table,
+    options: &Options,
+    notes: &mut Notes,
+) -> Result<Deliveries, String> {
     let (count, from, form) = (clock.seconds.len(), shown(&table.cells(0)[0]), described(&clock));
+    let seconds = steps::without(clock.seconds, TimeUnit::Second, (table, 0), options, notes)?;
     notes.push(format!(
         "{count} times, {form}, from {from}, each an opportunity of {OPPORTUNITY_BYTES} bytes"
     ));
-    notes.push("times rounded up to whole milliseconds".into());
-    Some(Ok(opportunities(&clock.seconds, TimeUnit::Second, true)))
+    notes.push("times rounded up to whole milliseconds");
+    Ok(opportunities(&seconds, TimeUnit::Second, true))
 }
 
 /// Reads times of opportunities.
 pub fn read(
     values: &[f64],
     table: &Table,
-    unit: Option<TimeUnit>,
-    notes: &mut Vec<String>,
+    options: &Options,
+    notes: &mut Notes,
 ) -> Result<Deliveries, String> {
-    rises(values, table, 0)?;
+    let straight;
+    let values = if options.allow_steps {
+        // Nanoseconds where the unit is not known yet: gaps remain, and falls are taken out.
+        let named = table.names.first().and_then(|name| unit_in(name, TimeUnit::named));
+        let unit = options.time_unit.or(named).or_else(|| TimeUnit::since_1970(values[0]));
+        let unit = unit.unwrap_or(TimeUnit::Nanosecond);
+        straight = steps::without(values.to_vec(), unit, (table, 0), options, notes)?;
+        &straight
+    } else if values.windows(2).any(|pair| pair[1] < pair[0]) {
+        return Err(steps::fall(values, table, 0));
+    } else {
+        values
+    };
     if let Some(value) = values.iter().find(|value| **value < 0.0) {
         return Err(format!("{value}: times are not negative"));
     }
     let (first, last) = (values[0], values[values.len() - 1]);
     let stated = table.names.first().and_then(|name| unit_in(name, TimeUnit::named));
-    let (found, why) = match (unit, stated, since_1970(first, last)) {
+    let (found, why) = match (options.time_unit, stated, since_1970(first, last)) {
         (Some(unit), ..) => (unit, "as stated".to_owned()),
         (None, Some(unit), _) => (unit, "as its name states".into()),
         (None, None, Some(unit)) => (unit, "as times since 1970 are".into()),
-        (None, None, None) => plausible::time_unit(values),
+        (None, None, None) => {
+            notes.guess("the unit of the times");
+            plausible::time_unit(values)
+        }
     };
     // Times of a clock that did not start with the trace: since 1970, or since the recorder's start.
     let is_absolute =
@@ -119,7 +148,7 @@ pub fn read(
         notes.push(format!("absolute times: {first} {found} is the begin"));
     }
     if found != TimeUnit::Millisecond || values.iter().any(|value| value.fract() != 0.0) {
-        notes.push("times rounded up to whole milliseconds".into());
+        notes.push("times rounded up to whole milliseconds");
     }
     Ok(opportunities(values, found, is_absolute))
 }
@@ -143,7 +172,7 @@ pub fn of_rows(
     table: &Table,
     column: usize,
     options: &Options,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Vec<u64>, String> {
     let cells = table.cells(column);
     let (values, unit, how) = match clock_times(table, column) {
@@ -163,12 +192,13 @@ pub fn of_rows(
                 Some(unit) => (values, unit, String::new()),
                 None => {
                     let unit = unit_of_rows(&values);
+                    notes.guess("the unit of the times");
                     (values, unit, ", a guess: no unit is stated; --time-unit changes it".into())
                 }
             }
         }
     };
-    rises(&values, table, column)?;
+    let values = steps::without(values, unit, (table, column), options, notes)?;
     let first = values[0];
     let seconds = (values[values.len() - 1] - first) * unit.nanos() / 1e9;
     let from =
@@ -182,11 +212,12 @@ pub fn of_durations(
     table: &Table,
     column: usize,
     options: &Options,
-    notes: &mut Vec<String>,
+    notes: &mut Notes,
 ) -> Result<Vec<u64>, String> {
     let values = table.numbers(column)?;
     let named = table.names.get(column).and_then(|name| unit_in(name, TimeUnit::named));
     let unit = options.time_unit.or(named).unwrap_or_else(|| {
+        notes.guess("the unit of the durations");
         // Chosen: rows are no longer than a minute, and no shorter than 50 ms.
         if values.iter().all(|value| *value >= 50.0) { TimeUnit::Millisecond } else { TimeUnit::Second }
     });

@@ -1,13 +1,20 @@
 //! From a file to its text: gzip, xz, byte order marks and UTF-16.
 
+use crate::import::notes::Notes;
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
+use paceline_sim::link::Trace;
 use std::borrow::Cow;
 use std::io::Read;
 
-/// Bytes of an unpacked file at most. Chosen: ten times the text of a minute at 10 Gb/s is not reached, and a
-/// packed file cannot fill the memory.
-const MAX_BYTES: u64 = 2 << 30;
+/// Bytes of an unpacked file at most. Chosen: three times the text of a minute at 10 Gb/s, and a packed file
+/// cannot fill the memory.
+const MAX_BYTES: u64 = 1 << 30;
+/// Lines of a file at most. Chosen: the opportunities of two minutes at 1 Gb/s, and the rows of a day at 100
+/// a second; a line takes about 150 bytes of memory.
+pub const MAX_LINES: usize = 10_000_000;
+/// Bytes that are unpacked at a time. Chosen: large beside the work of a call.
+const PIECE_BYTES: u64 = 1 << 20;
 // First bytes of packed files (RFC 1952 section 2.3.1, and the .xz file format, section 2.1.1.1).
 pub const GZIP: &[u8] = &[0x1f, 0x8b];
 pub const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
@@ -16,7 +23,7 @@ const OTHERS: [(&[u8], &str); 3] =
     [(b"BZh", "bzip2"), (&[0x28, 0xb5, 0x2f, 0xfd], "Zstandard"), (b"PK\x03\x04", "ZIP")];
 
 /// The content of a file that may be packed.
-pub fn unpack<'a>(file: &'a [u8], notes: &mut Vec<String>) -> Result<Cow<'a, [u8]>, String> {
+pub fn unpack<'a>(file: &'a [u8], notes: &mut Notes) -> Result<Cow<'a, [u8]>, String> {
     if let Some((_, name)) = OTHERS.iter().find(|(magic, _)| file.starts_with(magic)) {
         return Err(format!("packed by {name}: unpack it first; allowed: gzip, xz"));
     }
@@ -27,20 +34,48 @@ pub fn unpack<'a>(file: &'a [u8], notes: &mut Vec<String>) -> Result<Cow<'a, [u8
     } else {
         return Ok(file.into());
     };
-    let mut unpacked = Vec::new();
-    reader
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut unpacked)
-        .map_err(|error| format!("damaged {name} file: {error}"))?;
-    if unpacked.len() as u64 > MAX_BYTES {
-        return Err(format!("more than {MAX_BYTES} bytes unpacked"));
+    let damaged = |error: std::io::Error| format!("damaged {name} file: {error}");
+    let (mut reader, mut unpacked, mut lines) = (reader, Vec::new(), 0);
+    loop {
+        let before = unpacked.len();
+        reader.by_ref().take(PIECE_BYTES).read_to_end(&mut unpacked).map_err(damaged)?;
+        let piece = &unpacked[before..];
+        if piece.is_empty() {
+            break;
+        }
+        if unpacked.len() as u64 > MAX_BYTES {
+            return Err(format!("more than {MAX_BYTES} bytes unpacked"));
+        }
+        if before == 0 && (Trace::is_binary(piece) || crate::capture_file::is_capture(piece)) {
+            // Their bytes are no lines.
+            lines = usize::MAX;
+        }
+        if lines != usize::MAX {
+            lines += ends(piece);
+            check_lines(lines)?;
+        }
     }
     notes.push(format!("packed by {name}"));
     Ok(unpacked.into())
 }
 
+/// Number of line ends of any system, of which CR LF are two.
+fn ends(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count()
+}
+
+/// An error where CR LF and the longest files would make too many lines.
+fn check_lines(ends: usize) -> Result<(), String> {
+    if ends > 2 * MAX_LINES {
+        return Err(format!(
+            "more than {MAX_LINES} lines: allowed: up to that many; `trace convert` reads longer files in mahimahi's format"
+        ));
+    }
+    Ok(())
+}
+
 /// The text of a file: UTF-8, or UTF-16 with a byte order mark, without the mark.
-pub fn text<'a>(file: &'a [u8], notes: &mut Vec<String>) -> Result<Cow<'a, str>, String> {
+pub fn text<'a>(file: &'a [u8], notes: &mut Notes) -> Result<Cow<'a, str>, String> {
     let wide = |from: fn([u8; 2]) -> u16| {
         let units = file[2..].as_chunks().0.iter().map(|pair| from(*pair));
         char::decode_utf16(units).collect::<Result<String, _>>().map_err(|_| "damaged UTF-16".to_owned())
@@ -57,7 +92,7 @@ pub fn text<'a>(file: &'a [u8], notes: &mut Vec<String>) -> Result<Cow<'a, str>,
         }
     };
     if matches!(file, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
-        notes.push("text in UTF-16".into());
+        notes.push("text in UTF-16");
     }
     if text.contains('\0') {
         return Err("neither text nor a known binary format".into());

@@ -100,7 +100,12 @@ fn names<'a>(object: &'a Value) -> impl Iterator<Item = String> + 'a {
 /// path.
 const RUNS: [(&str, &str, &[&str]); 6] = [
     ("cell", "[[station]]\nfile = \"20 kB\"\n", &["--seeds", "2", "--pcap"]),
-    ("deployment", "[deployment]\nfading = \"epa\"\n[[station]]\ncount = 4\n", &[]),
+    // With more stations than PUCCH holds.
+    (
+        "deployment",
+        "[cell]\npucch_prb = 1\n[deployment]\nfading = \"epa\"\n[[station]]\ncount = 100\n",
+        &[],
+    ),
     (
         "trace",
         "[link]\nqueue_discipline = \"codel\"\n[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\ntraffic = \"udp\"\n",

@@ -2,8 +2,9 @@
 //!
 //! `receive` accepts the payload of segments into the store (`store` with `piece`, `beyond` for data beyond a
 //! gap, `payload_slice`) and notes FIN, urgent data and congestion marks. `acks` decides how much is
-//! acknowledged and which window is advertised, and makes the ACKs; `ack_hold` keeps back those of the last packets of a backlog. When an offloaded upload
-//! ends, `reorder_hold` keeps the segments that arrived ahead of a gap.
+//! acknowledged and which window is advertised, and makes the ACKs; `ack_hold` keeps back those of the last
+//! packets of a backlog. When an offloaded upload ends, `reorder_hold` keeps the segments that arrived ahead
+//! of a gap.
 
 mod ack_hold;
 mod acks;

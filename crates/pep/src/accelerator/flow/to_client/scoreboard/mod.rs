@@ -61,8 +61,8 @@ pub(in crate::accelerator) struct Scoreboard {
     /// When a spurious retransmission was last seen.
     spurious_at: Instant,
     reordered: bool,
-    /// When a segment was last retransmitted, in milliseconds modulo 2^32; 0 if nothing is retransmitted, or if
-    /// a segment that was sent later has arrived.
+    /// When a segment was last retransmitted, in milliseconds modulo 2^32; 0 for never, or if a segment that
+    /// was sent later has arrived.
     retransmitted_ms: u32,
     /// The reordering window, in quarters of the minimum round-trip time.
     reorder_quarters: u8,
@@ -451,8 +451,8 @@ impl Scoreboard {
         }
     }
 
-    /// A segment that was sent once, at `at`, has arrived. The path keeps the order: retransmissions that were
-    /// sent earlier have been answered.
+    /// A segment that was sent once, at `at`, has arrived. The path keeps the order: retransmissions that
+    /// were sent earlier have been answered.
     fn note_sent_once(&mut self, at: Instant) {
         if (at.as_millis() as u32).wrapping_sub(self.retransmitted_ms) as i32 > 0 {
             self.retransmitted_ms = 0;

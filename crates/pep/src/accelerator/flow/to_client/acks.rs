@@ -210,11 +210,8 @@ impl ToClient {
         if hole || updates_window {
             return 0;
         }
-        let srtt = self.rtt.srtt().unwrap_or_default();
-        // An answer to a retransmission or a probe, within a round trip, needs no block.
-        let recent = srtt * 3 / 2;
-        let repeats =
-            self.scoreboard.was_retransmitting(cx.now, recent) || cx.now.since(self.last_probe_at) <= recent;
+        // An answer to a retransmission or a probe needs no block.
+        let repeats = self.scoreboard.may_answer_repetition(self.last_probe_at);
         let change = self.sack_check.on_bare_duplicate(repeats);
         self.change_recovery(cx.now, change)
     }

@@ -61,7 +61,8 @@ pub(in crate::accelerator) struct Scoreboard {
     /// When a spurious retransmission was last seen.
     spurious_at: Instant,
     reordered: bool,
-    /// When a segment was last retransmitted, in milliseconds modulo 2^32.
+    /// When a segment was last retransmitted, in milliseconds modulo 2^32; 0 for never, or if a segment that
+    /// was sent later has arrived.
     retransmitted_ms: u32,
     /// The reordering window, in quarters of the minimum round-trip time.
     reorder_quarters: u8,
@@ -253,6 +254,7 @@ impl Scoreboard {
             }
         } else {
             self.early_ack = false;
+            self.note_sent_once(record.at);
             delivery.past_window |= record.is(PAST_EDGE);
             if record.end() < delivery.highest_before {
                 self.reordered = true;
@@ -443,15 +445,22 @@ impl Scoreboard {
     }
     /// The segment of [`Scoreboard::next_lost`] was sent, its first `len` bytes at least.
     pub fn on_retransmit(&mut self, now: Instant, len: u32, past_edge: bool) {
-        self.retransmitted_ms = now.as_millis() as u32;
+        self.retransmitted_ms = (now.as_millis() as u32).max(1);
         if let Some(off) = self.records.on_retransmit(now, len, past_edge) {
             self.retransmitted.push_back((off, now));
         }
     }
 
-    /// Whether a segment was retransmitted within `time`.
-    pub fn was_retransmitting(&self, now: Instant, time: Duration) -> bool {
-        u64::from((now.as_millis() as u32).wrapping_sub(self.retransmitted_ms)) <= time.as_millis()
+    /// A segment that was sent once, at `at`, has arrived. The path keeps the order: retransmissions that
+    /// were sent earlier have been answered.
+    fn note_sent_once(&mut self, at: Instant) {
+        if (at.as_millis() as u32).wrapping_sub(self.retransmitted_ms) as i32 > 0 {
+            self.retransmitted_ms = 0;
+        }
+    }
+    /// Whether a duplicate ACK may answer a retransmission, or a packet that was sent at `probe_at`.
+    pub fn may_answer_repetition(&self, probe_at: Instant) -> bool {
+        self.retransmitted_ms != 0 || probe_at > Instant::ZERO && self.newest_delivered_at <= probe_at
     }
 
     /// Panics if an invariant does not hold. `una..nxt` are the outstanding bytes.

@@ -3,7 +3,7 @@
 use crate::common::PACELINE;
 use crate::common::emulation::EmulationHost;
 use crate::common::namespace::{is_running, wait_for};
-use crate::{ONE, assert_good};
+use crate::emulate::{ONE, assert_good};
 use std::fs::{Permissions, set_permissions};
 use std::os::unix::fs::PermissionsExt;
 
@@ -13,7 +13,7 @@ const CALLER: &str = "3999999";
 const WHO: &str = "id -u; id -g; id -G; grep CapEff /proc/self/status | cut -f 2; echo $HOME";
 
 /// Runs an emulation with the variable of sudo.
-fn by_sudo(host: &EmulationHost, args: &[&str]) -> crate::Output {
+fn by_sudo(host: &EmulationHost, args: &[&str]) -> crate::common::Output {
     host.dir.write("radio.toml", ONE);
     let caller = format!("SUDO_UID={CALLER}");
     let command = ["env", &caller, PACELINE, "emulate", "radio.toml"];

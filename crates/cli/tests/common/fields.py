@@ -2,35 +2,42 @@
 
 Prints a JSON list, a header each, when the connection has ended. DEVICE must have no offloads.
 """
-import json, socket, struct, sys, threading, time
+
+import json
+import socket
+import struct
+import sys
+import threading
+import time
 
 device, peer, traffic_class = sys.argv[1], sys.argv[2], int(sys.argv[3], 0)
 PORT, SIZE = 9000, 400_000
-headers, OUTGOING = [], 4
+OUTGOING = 4
+headers: list[dict[str, object]] = []
 
 
-def checksum(data):
+def checksum(data: bytes) -> int:
     data += b"\0" * (len(data) % 2)
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total
 
 
-def header(frame, outgoing):
+def header(frame: bytes, outgoing: bool) -> dict[str, object] | None:
     v4 = frame[12:14] == b"\x08\x00"
     if not v4 and frame[12:14] != b"\x86\xdd":
-        return
+        return None
     ip = frame[14:]
     at = 4 * (ip[0] & 15) if v4 else 40
     if (ip[9] if v4 else ip[6]) != 6:
-        return
+        return None
     end = struct.unpack("!H", ip[2:4])[0] if v4 else 40 + struct.unpack("!H", ip[4:6])[0]
     tcp = ip[at:end]
     addresses = ip[12:20] if v4 else ip[8:40]
     ports, seq, ack, off, flags, window, _, urgent = struct.unpack("!IIIBBHHH", tcp[:20])
     if PORT not in (ports >> 16, ports & 0xFFFF):
-        return
+        return None
     stamps, options = None, tcp[20 : 4 * (off >> 4)]
     while options and options[0]:
         if options[0] == 1:
@@ -54,7 +61,7 @@ def header(frame, outgoing):
     }  # fmt: skip
 
 
-def capture(raw):
+def capture(raw: socket.socket) -> None:
     while True:
         frame, address = raw.recvfrom(65536)
         found = header(frame, address[2] == OUTGOING)
@@ -68,7 +75,7 @@ raw.bind((device, 0))
 threading.Thread(target=capture, args=(raw,), daemon=True).start()
 
 
-def set_class(end):
+def set_class(end: socket.socket) -> None:
     end.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, traffic_class)
     if end.family == socket.AF_INET6:
         end.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, traffic_class)

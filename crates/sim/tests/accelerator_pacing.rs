@@ -25,7 +25,10 @@ fn behind_a_deep_buffer_every_spacing_fills_the_cell() {
             println!("{pacing}, {pattern}: {goodput:.1} of {control:.1} Mb/s");
             // The published spacing leaves 10% of a cell whose rank and MCS change with each report.
             let least = if pacing == "tdd-published" { 0.85 } else { 0.9 };
-            assert!((least..1.1).contains(&(goodput / control)), "{pacing} {pattern}: {goodput} of {control}");
+            assert!(
+                (least..1.1).contains(&(goodput / control)),
+                "{pacing} {pattern}: {goodput} of {control}"
+            );
         }
     }
 }

@@ -284,7 +284,7 @@ fn proxies_deliver_whole_files_and_the_published_control_exceeds_a_small_window(
     for result in [&direct, &split, &accelerated] {
         assert!(result.flows.iter().all(|flow| flow.received_s.is_some()), "{:?}", result.flows);
     }
-    // A window of 17,520 bytes in 60 ms carries 2.3 Mb/s. The adaptive control keeps windows that do not grow.
+    // A window of 17,520 bytes in 60 ms carries 2.3 Mb/s. The adaptive control keeps a window that stays.
     let single = |path: &str, profile: &str| {
         let text = format!(
             "[run]\nduration = \"15 s\"\nwarmup = \"5 s\"\n[core]\npath = \"{path}\"\n\

@@ -4,7 +4,9 @@ use crate::network::*;
 use crate::test_bed::{SEGMENT, TestBed};
 use paceline_net::{Bytes, Duration};
 use paceline_pep::AcceleratorConfig;
+use paceline_pep::accelerator::Side;
 use paceline_tcp::Source;
+use std::process::Command;
 
 /// Largest packet in bytes, by which a limit may be exceeded, with its record.
 const PACKET: u64 = 2_000;
@@ -63,9 +65,42 @@ fn devices_that_take_all_are_bounded_and_leave_memory_to_others() {
         let held = bed.accelerator.held() - before;
         assert!(held <= (MEMORY - before) / 4 + PACKET, "device {n} holds {held} bytes beside {before}");
         assert!(held > 0, "device {n} gets nothing");
-        assert!(bed.accelerator.held() < MEMORY && bed.accelerator.exposure() <= MEMORY / 2);
+        let (held, exposure) = (bed.accelerator.held(), bed.accelerator.exposure());
+        assert!(held < MEMORY && exposure <= MEMORY / 2, "device {n}: {held} held, {exposure} exposed");
         bed.clear();
         bed.accelerator.invariants();
+    }
+}
+
+/// Resident memory of this process in bytes; none where the system does not tell.
+fn resident() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(1)?.parse::<u64>().ok()?;
+    Some(pages * 4096)
+}
+
+/// The memory that is held is the memory that is allocated, however little of each packet is new: overlapping
+/// segments with one new byte each, single bytes, and full segments. In a process of its own, because other
+/// tests allocate as well.
+#[test]
+fn memory_held_is_memory_allocated() {
+    const NAME: &str = "memory_held_is_memory_allocated";
+    if std::env::var_os(NAME).is_none() {
+        let own = std::env::current_exe().expect("a test has a program");
+        let child = Command::new(own).args([NAME, "--nocapture"]).env(NAME, "1").output().expect("it runs");
+        assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+        return;
+    }
+    for (step, len) in [(1, 1460), (1, 1), (300, 1000), (1000, 1000)] {
+        let mut bed = TestBed::open_cleared(|bed| bed.shift = 10);
+        let Some(before) = resident() else { return };
+        for n in 0..50_000 {
+            let packet = bed.server_data(1 + step * n, len);
+            bed.accelerator.input(bed.now, Side::Server, packet);
+            while bed.accelerator.poll_transmit(bed.now).is_some() {}
+        }
+        let (held, grown) = (bed.accelerator.held(), resident().map_or(0, |now| now.saturating_sub(before)));
+        println!("{len} bytes, {step} of them new: {held} held, {grown} resident");
+        assert!(held > 50_000 && grown <= held * 5 / 4 + (8 << 20), "{len}, {step}: {held} held, {grown}");
     }
 }
 

@@ -263,6 +263,7 @@ impl Flow {
             held: self.held(),
             in_flight: self.to_client.sent_in_flight(),
             delivered: self.to_client.una() - 1,
+            age: self.to_client.age(),
             srtt: self.to_client.rtt().srtt(),
             min_rtt: self.to_client.rtt().min(),
             rate,

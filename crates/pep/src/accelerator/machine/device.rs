@@ -2,6 +2,7 @@
 //! them.
 
 use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::flow::context::Ahead;
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::index::Keyed;
 use crate::accelerator::machine::memory::PathNeed;
@@ -140,6 +141,18 @@ impl Device {
     /// The path as its connections see it.
     pub fn path(&self) -> DevicePath<'_> {
         DevicePath { control: &self.control, in_flight: self.in_flight }
+    }
+    /// The path's bound of what is stored ahead of the radio. The published control has none, unless the
+    /// operator gives one.
+    pub fn ahead(&self, config: &AcceleratorConfig) -> Option<Ahead> {
+        let (window, most) = (self.control.bounded_window(), config.most_stored);
+        (window.is_some() || most.is_some()).then(|| Ahead {
+            window: window.unwrap_or_else(|| self.control.useful_window(false)),
+            capacity: self.control.expected_in(Duration::from_secs(1)),
+            busy: self.active as u64,
+            exposure: self.exposure,
+            most,
+        })
     }
     /// A packet was sent that counts for `bytes`, with `in_flight_before` bytes in flight.
     pub fn on_send(&mut self, now: Instant, bytes: u64, in_flight_before: u64) {

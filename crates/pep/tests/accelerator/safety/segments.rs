@@ -171,8 +171,7 @@ fn reneged_data_is_retransmitted_without_a_timeout() {
     bed.clear();
     bed.ack(1001);
     bed.wait(12);
-    let again: Vec<(u64, u32)> = (1..6).map(|n| (1001 + 1000 * n - 1000, SEGMENT)).collect();
-    assert!(bed.data().starts_with(&again), "{:?}", bed.data());
+    assert!((1..6).all(|n| bed.data().contains(&(1 + 1000 * n, SEGMENT))), "{:?}", bed.data());
     assert_eq!(bed.stats().timeouts, 0);
     bed.ack(end);
     let flow = bed.accelerator.flows().next().unwrap();

@@ -12,6 +12,8 @@ use paceline_net::{Duration, Instant};
 const MAX_SEGMENTS: u8 = 32;
 /// Least part of a connection's share of the buffer to hold back. Chosen: it takes little of the window.
 const SHARE_DIVISOR: u64 = 16;
+/// And least part of its window. Chosen: the other part is acknowledged while the server sends.
+const WINDOW_DIVISOR: u64 = 2;
 
 /// Added to the round trip in the first wait. Chosen: half of the least time until a probe in Linux beside
 /// the round trips (TCP_TIMEOUT_MIN, two ticks), where a tick is 1 ms. Where the round trip is a part of
@@ -35,6 +37,10 @@ impl AckHold {
         let us = server_rtt.map_or(0, |rtt| u32::try_from(rtt.as_nanos() / 1000).unwrap_or(0));
         Self { server_rtt_us: us, ..Self::default() }
     }
+    /// Round-trip time of the wired segment; zero if it is not known.
+    pub fn server_rtt(&self) -> Duration {
+        Duration::from_micros(u64::from(self.server_rtt_us))
+    }
     pub fn is_active(&self) -> bool {
         self.segments > 0
     }
@@ -42,11 +48,12 @@ impl AckHold {
     pub fn bytes(&self, segment: u32) -> u64 {
         u64::from(self.segments) * u64::from(segment)
     }
-    /// A packet with new data arrived for a connection with this share of the buffer; `unsent` bytes wait for
-    /// the radio. Packets that come at intervals of a round trip, as the window opens, leave the wait as it
+    /// A packet with new data arrived for a connection with this share of the buffer and this window; `unsent`
+    /// bytes wait for the radio. Packets that come at intervals of a round trip, as the window opens, leave the wait as it
     /// is: a shorter one would release more packets than arrive.
-    pub fn on_data(&mut self, now: Instant, unsent: u64, share: u64, segment: u32) {
-        let segments = (share / SHARE_DIVISOR / u64::from(segment)).min(u64::from(MAX_SEGMENTS)) as u8;
+    pub fn on_data(&mut self, now: Instant, unsent: u64, (share, window): (u64, u64), segment: u32) {
+        let most = (share / SHARE_DIVISOR).min(window / WINDOW_DIVISOR);
+        let segments = (most / u64::from(segment)).min(u64::from(MAX_SEGMENTS)) as u8;
         let waits = unsent >= u64::from(segments) * u64::from(segment) && self.server_rtt_us > 0;
         self.segments = if waits { segments } else { 0 };
         if now.since(self.since) < self.first_wait() {
@@ -54,7 +61,7 @@ impl AckHold {
         }
     }
     fn first_wait(&self) -> Duration {
-        Duration::from_micros(u64::from(self.server_rtt_us)) + MARGIN
+        self.server_rtt() + MARGIN
     }
     /// The server has sent again what was held back.
     pub fn end(&mut self) {

@@ -24,7 +24,7 @@ use crate::accelerator::flow::to_client::overshoot::{Overshoot, narrow};
 use crate::accelerator::flow::to_client::rtt::Rtt;
 use crate::accelerator::flow::to_client::scoreboard::Scoreboard;
 use crate::accelerator::flow::to_client::window::ClientWindow;
-use paceline_net::{Instant, SeqNumber};
+use paceline_net::{Duration, Instant, SeqNumber};
 use std::hint::black_box;
 
 /// The result of an attempt to send.
@@ -83,6 +83,8 @@ pub(in crate::accelerator) struct ToClient {
     window_probes: u8,
     /// When to detect losses again; [`Instant::MAX`] for never.
     reorder_at: Instant,
+    /// Age of the data that was sent last for the first time, in microseconds.
+    age_us: u32,
     /// When discarded SACKed data is sent again; [`Instant::MAX`] for none. And when that was done last.
     reneging_at: Instant,
     reneged_at: Instant,
@@ -117,6 +119,7 @@ impl ToClient {
             ambiguous_acks: 0,
             window_probes: 0,
             reorder_at: Instant::MAX,
+            age_us: 0,
             reneging_at: Instant::MAX,
             reneged_at: Instant::ZERO,
         }
@@ -155,6 +158,10 @@ impl ToClient {
     pub fn set_path(&mut self, fading: bool, useful_window: u64, bandwidth_delay: u64) {
         self.fading = fading;
         (self.useful_window, self.bandwidth_delay) = (narrow(useful_window), narrow(bandwidth_delay));
+    }
+    /// Age of the data that was sent last for the first time: how long it was stored.
+    pub fn age(&self) -> Duration {
+        Duration::from_micros(u64::from(self.age_us))
     }
     /// Whether the client has not acknowledged everything that was sent.
     pub fn has_outstanding(&self) -> bool {

@@ -104,8 +104,8 @@ impl ToClient {
             self.reneging_at = Instant::MAX;
         } else if self.reneging_at == Instant::MAX {
             let part = self.rtt.srtt().unwrap_or_default() / RENEGING_RTT_DIVISOR;
-            let next = self.reneged_at + self.rtt.rto();
-            self.reneging_at = (now + part.max(MIN_RENEGING_DELAY)).max(next);
+            let again = (self.reneged_at > Instant::ZERO).then(|| self.reneged_at + self.rtt.rto());
+            self.reneging_at = (now + part.max(MIN_RENEGING_DELAY)).max(again.unwrap_or(now));
         }
     }
     fn on_reneging_timer(&mut self, now: Instant) {

@@ -19,7 +19,7 @@ pub(in crate::accelerator) struct Context<'a> {
     pub unseen_packets: bool,
     /// Bytes by which the server may be ahead of the client: the connection's share of its device's buffer.
     pub share: u64,
-    /// The path to the device, which bounds what is stored ahead of the radio; `None` for no bound but memory.
+    /// The path to the device, which bounds the data stored ahead of the radio; `None`: only memory does.
     pub ahead: Option<Ahead>,
     /// Bytes that may be acknowledged early in addition, of all connections together.
     pub exposure_room: u64,

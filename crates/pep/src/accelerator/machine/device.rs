@@ -142,8 +142,8 @@ impl Device {
     pub fn path(&self) -> DevicePath<'_> {
         DevicePath { control: &self.control, in_flight: self.in_flight }
     }
-    /// The path's bound of what is stored ahead of the radio. The published control has none, unless the
-    /// operator gives one.
+    /// The path, which bounds the data stored ahead of the radio. The published control has no such bound,
+    /// unless the operator gives one.
     pub fn ahead(&self, config: &AcceleratorConfig) -> Option<Ahead> {
         let (window, most) = (self.control.bounded_window(), config.most_stored);
         (window.is_some() || most.is_some()).then(|| Ahead {

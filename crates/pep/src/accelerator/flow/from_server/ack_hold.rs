@@ -48,9 +48,9 @@ impl AckHold {
     pub fn bytes(&self, segment: u32) -> u64 {
         u64::from(self.segments) * u64::from(segment)
     }
-    /// A packet with new data arrived for a connection with this share of the buffer and this window; `unsent`
-    /// bytes wait for the radio. Packets that come at intervals of a round trip, as the window opens, leave the wait as it
-    /// is: a shorter one would release more packets than arrive.
+    /// A packet with new data arrived for a connection with this share of the buffer and this window;
+    /// `unsent` bytes wait for the radio. Packets that come at intervals of a round trip, as the window
+    /// opens, leave the wait as it is: a shorter one would release more packets than arrive.
     pub fn on_data(&mut self, now: Instant, unsent: u64, (share, window): (u64, u64), segment: u32) {
         let most = (share / SHARE_DIVISOR).min(window / WINDOW_DIVISOR);
         let segments = (most / u64::from(segment)).min(u64::from(MAX_SEGMENTS)) as u8;

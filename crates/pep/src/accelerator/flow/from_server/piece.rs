@@ -1,7 +1,7 @@
 //! The payload of one packet of the server, as it is stored: a simulated length, or a part of the datagram.
 //!
 //! A piece that is at least half of its datagram shares the datagram's memory; a smaller one is copied. So a
-//! piece never keeps more than twice its bytes, whatever part of a packet was new.
+//! piece keeps at most twice its bytes, however little of a packet was new.
 
 use paceline_net::{Instant, Payload};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! The time for which data is stored ahead of the radio. More than keeps the radio busy until the server's
 //! next data arrive would only grow old: an application reads it later than without the accelerator.
 //!
-//! The window that the server sees holds the bytes in flight to the client, and the bytes that the radio takes
-//! in a round trip to the server and the time in which the server reacts. The connections of a device share
-//! that: each may use what the others leave, and has an equal part at least.
+//! The window that the server sees holds the bytes in flight to the client, and the bytes that the radio
+//! takes in a round trip to the server and the time in which the server reacts. The connections of a device
+//! share that: each may use the bytes that the others leave, and has an equal part at least.
 
 use crate::accelerator::flow::context::{Ahead, Context};
 use crate::accelerator::flow::from_server::FromServer;

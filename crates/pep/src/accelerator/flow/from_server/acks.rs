@@ -113,8 +113,8 @@ impl FromServer {
         } else if cx.buffers_low || !client.upload.is_confirmed(cx.now, client.connection) {
             self.edge
         } else {
-            let sacked = client.to_client.sacked_bytes().min(cx.share);
-            (client.to_client.una() + sacked + self.window(cx, client)).max(self.edge)
+            let arrived = client.to_client.arrived_bytes().min(cx.share);
+            (client.to_client.una() + arrived + self.window(cx, client)).max(self.edge)
         }
     }
     /// The offset up to which the connection's share of the buffer reaches. SACKed bytes extend it by as much

@@ -36,7 +36,8 @@ impl FromServer {
         let own = self.acked.saturating_sub(client.to_client.una());
         let left = all.saturating_sub(ahead.exposure.saturating_sub(own));
         // The window field has units: less than two of them could be none.
-        let least = LEAST_BYTES.max(2 << client.connection.negotiated.client_shift);
+        let (unit, segment) = (client.connection.negotiated.client_shift, client.to_client.segment());
+        let least = LEAST_BYTES.max(2 << unit).max(u64::from(2 * segment));
         left.max(all / ahead.busy.max(1)).max(least).min(cx.share)
     }
 }

@@ -173,6 +173,10 @@ impl ToClient {
     pub fn sacked_bytes(&self) -> u64 {
         self.scoreboard.sacked_bytes()
     }
+    /// Bytes beyond a hole that the client has: those that it has SACKed, or that its duplicate ACKs report.
+    pub fn arrived_bytes(&self) -> u64 {
+        self.scoreboard.arrived_bytes()
+    }
     /// Bytes that occupy the path to the device. The segments of an unresponsive client left the radio long
     /// ago: they must not keep the device's other connections from sending.
     pub fn in_flight(&self) -> u64 {

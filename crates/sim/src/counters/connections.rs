@@ -118,5 +118,6 @@ fn sender(endpoint: &Endpoint, now: Instant) -> SenderReading {
         rtt_samples: stats.rtt_samples,
         window_bytes: if sends { endpoint.snapshot().peer_window.0 } else { 0 },
         send_buffer_bytes: if sends { endpoint.send_buffer().0 } else { 0 },
+        stored: None,
     }
 }

@@ -36,10 +36,9 @@ pub(in crate::accelerator) struct Ahead {
     pub window: u64,
     /// Bytes that it takes in a second.
     pub capacity: u64,
-    /// Its connections with data.
+    /// Bytes that wait for its radio or are in flight, and connections with such bytes.
+    pub queued: u64,
     pub busy: u64,
-    /// Bytes acknowledged to servers that it has not acknowledged.
-    pub exposure: u64,
     /// The operator's bound of the time for which data is stored.
     pub most: Option<Duration>,
 }

@@ -5,7 +5,7 @@ use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Ahead;
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::index::Keyed;
-use crate::accelerator::machine::memory::PathNeed;
+use crate::accelerator::machine::memory::{PathNeed, PathPeak};
 use crate::accelerator::machine::timers::Alarm;
 use crate::accelerator::pacing::Spacing;
 use crate::accelerator::rate::RateController;
@@ -45,6 +45,10 @@ pub(in crate::accelerator) struct Device {
     pub server_rtt: Duration,
     /// Bytes that its path needs.
     pub need: PathNeed,
+    pub peak: PathPeak,
+    /// Bytes that wait for its radio or are in flight, and connections with such bytes.
+    pub queued: u64,
+    pub queueing: usize,
     /// Bytes acknowledged to servers that it has not acknowledged.
     pub exposure: u64,
     /// While draining: since when its exposure is 0 and none of its connections is backlogged.
@@ -97,6 +101,9 @@ impl Device {
             in_flight: 0,
             server_rtt: Duration::ZERO,
             need: PathNeed::default(),
+            peak: PathPeak::default(),
+            queued: 0,
+            queueing: 0,
             exposure: 0,
             detachable_since: None,
             alarm: Alarm::default(),
@@ -147,10 +154,10 @@ impl Device {
     pub fn ahead(&self, config: &AcceleratorConfig) -> Option<Ahead> {
         let (window, most) = (self.control.bounded_window(), config.most_stored);
         (window.is_some() || most.is_some()).then(|| Ahead {
-            window: window.unwrap_or_else(|| self.control.useful_window(false)),
-            capacity: self.control.expected_in(Duration::from_secs(1)),
-            busy: self.active as u64,
-            exposure: self.exposure,
+            window: window.unwrap_or_else(|| self.control.useful_window(false)).max(self.peak.window),
+            capacity: self.control.expected_in(Duration::from_secs(1)).max(self.peak.capacity),
+            busy: self.queueing as u64,
+            queued: self.queued,
             most,
         })
     }
@@ -193,6 +200,7 @@ impl Device {
             spacing.on_ack(now, sample.rtt, sample.lost + sample.lost_beyond_window > 0);
         }
         self.need.update(now, &self.control, self.server_rtt);
+        self.peak.update(now, &self.control);
     }
 }
 

@@ -12,8 +12,11 @@ use paceline_net::{Duration, Instant};
 const MAX_SEGMENTS: u8 = 32;
 /// Least part of a connection's share of the buffer to hold back. Chosen: it takes little of the window.
 const SHARE_DIVISOR: u64 = 16;
-/// And least part of its window. Chosen: the other part is acknowledged while the server sends.
-const WINDOW_DIVISOR: u64 = 2;
+/// And least part of its window. Chosen: the rest is acknowledged while the server sends.
+const WINDOW_DIVISOR: u64 = 4;
+/// Part of the bytes held back that waits for the radio at least; the others may be in flight to the client.
+/// Chosen: a few packets, which a server that limits the radio does not have here.
+const UNSENT_DIVISOR: u64 = 4;
 
 /// Added to the round trip in the first wait. Chosen: half of the least time until a probe in Linux beside
 /// the round trips (TCP_TIMEOUT_MIN, two ticks), where a tick is 1 ms. Where the round trip is a part of
@@ -54,11 +57,15 @@ impl AckHold {
     pub fn on_data(&mut self, now: Instant, unsent: u64, (share, window): (u64, u64), segment: u32) {
         let most = (share / SHARE_DIVISOR).min(window / WINDOW_DIVISOR);
         let segments = (most / u64::from(segment)).min(u64::from(MAX_SEGMENTS)) as u8;
-        let waits = unsent >= u64::from(segments) * u64::from(segment) && self.server_rtt_us > 0;
-        self.segments = if waits { segments } else { 0 };
+        let waits = Self::is_backlog(unsent, u64::from(segments) * u64::from(segment));
+        self.segments = if waits && self.server_rtt_us > 0 { segments } else { 0 };
         if now.since(self.since) < self.first_wait() {
             self.steps = self.steps.saturating_sub(1);
         }
+    }
+    /// Whether so many unsent bytes show that data waits for the radio, where `bytes` are held back.
+    pub fn is_backlog(unsent: u64, bytes: u64) -> bool {
+        unsent >= bytes / UNSENT_DIVISOR
     }
     fn first_wait(&self) -> Duration {
         self.server_rtt() + MARGIN

@@ -7,6 +7,7 @@
 
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
+use crate::accelerator::flow::from_server::ack_hold::AckHold;
 use crate::accelerator::flow::from_server::receive::DataSegment;
 use crate::accelerator::flow::steps::step;
 use crate::accelerator::flow::views::ClientState;
@@ -56,7 +57,8 @@ impl FromServer {
     fn is_holding(&self, client: ClientState<'_>) -> bool {
         let unsent = self.store.next().saturating_sub(client.to_client.nxt());
         let segment = client.to_client.segment();
-        self.ack_hold.is_active() && (self.fin().is_some() || unsent >= self.ack_hold.bytes(segment))
+        let waits = AckHold::is_backlog(unsent, self.ack_hold.bytes(segment));
+        self.ack_hold.is_active() && (self.fin().is_some() || waits)
     }
     /// When the next packet is to be acknowledged of those that are held back.
     pub fn hold_deadline(&self, client: ClientState<'_>) -> Option<Instant> {

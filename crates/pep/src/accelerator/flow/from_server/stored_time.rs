@@ -33,8 +33,8 @@ impl FromServer {
         let Some(ahead) = cx.ahead else { return cx.share };
         let rtt = self.ack_hold.server_rtt();
         let all = ahead.bytes(ahead.most.unwrap_or(rtt + rtt / RTT_DIVISOR + REACTION));
-        let own = self.acked.saturating_sub(client.to_client.una());
-        let left = all.saturating_sub(ahead.exposure.saturating_sub(own));
+        let own = self.store.next().saturating_sub(client.to_client.una());
+        let left = all.saturating_sub(ahead.queued.saturating_sub(own));
         // The window field has units: less than two of them could be none.
         let (unit, segment) = (client.connection.negotiated.client_shift, client.to_client.segment());
         let least = LEAST_BYTES.max(2 << unit).max(u64::from(2 * segment));

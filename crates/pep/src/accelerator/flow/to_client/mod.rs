@@ -173,6 +173,10 @@ impl ToClient {
     pub fn sacked_bytes(&self) -> u64 {
         self.scoreboard.sacked_bytes()
     }
+    /// Whether the client is sent probes only.
+    pub fn is_unresponsive(&self) -> bool {
+        self.unresponsive
+    }
     /// Bytes beyond a hole that the client has: those that it has SACKed, or that its duplicate ACKs report.
     pub fn arrived_bytes(&self) -> u64 {
         self.scoreboard.arrived_bytes()

@@ -45,7 +45,7 @@ fn the_operators_bound_is_kept() {
     assert!((150.0..=215.0).contains(&age), "{age:.1} ms");
 }
 
-/// What was stored for a fast radio is sent by the slow one; no more is stored for the old rate.
+/// Bytes that were stored for a fast radio are sent by the slow one; no more are stored for the old rate.
 #[test]
 fn a_radio_that_becomes_slow_has_old_data_only_for_a_while() {
     let steps = vec![(Instant::ZERO, Rate(100_000_000)), (Instant::from_millis(3_000), Rate(2_000_000))];

@@ -114,9 +114,9 @@ pub struct Accelerator {
     /// machine's memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
-    /// Longest time for which data is stored ahead of the radio, at the measured rate. If left out, as long as
-    /// keeps the radio busy over a round trip to the server and the server's reaction; with profile `paper`,
-    /// the published 2 MiB.
+    /// Longest time for which data is stored ahead of the radio, at the measured rate. If left out, as long
+    /// as keeps the radio busy over a round trip to the server and the server's reaction; with profile
+    /// `paper`, the published 2 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_stored: Option<Duration>,
     /// Largest number of bytes in the buffer of a connection: the window that its server sees.

@@ -110,8 +110,8 @@ impl Flow {
     pub fn held(&self) -> u64 {
         self.from_server.held()
     }
-    /// Bytes that wait for the radio or are in flight. Bytes that a client does not take, because its window is
-    /// closed or it does not respond, delay none of the device's other connections.
+    /// Bytes that wait for the radio or are in flight. Bytes that a client does not take, because its window
+    /// is closed or it does not respond, delay none of the device's other connections.
     pub fn queued(&self) -> u64 {
         if self.to_client.is_unresponsive() {
             return 0;

@@ -62,7 +62,7 @@ impl PathNeed {
     }
 }
 
-/// What is left of a maximum after `age`.
+/// The rest of a decaying maximum after `age`.
 fn decayed(value: u64, age: Duration, time_constant: Duration) -> u64 {
     let (age, all) = (age.min(time_constant).as_nanos(), time_constant.as_nanos());
     value - (u128::from(value) * u128::from(age) / u128::from(all)) as u64

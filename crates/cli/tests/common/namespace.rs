@@ -90,9 +90,12 @@ impl Program {
     pub fn signal(&self, name: &str) {
         signal(self.child.id(), name);
     }
+    pub fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
     /// Its output until now; fails if it has ended.
     pub fn output_so_far(&mut self) -> Output {
-        assert!(self.child.try_wait().unwrap().is_none(), "the program has ended: {:?}", self.output(-1));
+        assert!(self.runs(), "the program has ended: {:?}", self.output(-1));
         self.output(0)
     }
     fn output(&self, code: i32) -> Output {

@@ -101,7 +101,7 @@ fn memory_for_data_stays_below_its_limit() {
         return;
     };
     let mut most = 0;
-    while fetch.output_so_far().stdout.is_empty() {
+    while fetch.runs() {
         most = most.max(testbed.status()["held"].as_u64().unwrap());
     }
     assert_eq!(ends(fetch), (30, 0));

@@ -201,7 +201,9 @@ fn privileges_end_with_the_set_up_and_the_control_socket_is_for_one_group() {
     assert_eq!(status_field(&status, "CapBnd"), set(&[net_admin, net_raw, sys_nice]));
     assert_eq!(status_field(&status, "NoNewPrivs"), "1");
     let worker = format!("{}/status", worker_thread(gateway.id()));
-    assert_eq!((status_field(&worker, "CapPrm"), status_field(&worker, "CapAmb")), (set(&[]), set(&[])));
+    wait_for("an end of the worker's privileges", || {
+        ["CapPrm", "CapAmb"].iter().all(|kind| status_field(&worker, kind) == set(&[])).then_some(())
+    });
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", gateway.id())).unwrap();
     let guardian = format!("/proc/{}/status", children.split_whitespace().next().expect("a guardian"));
     wait_for("the guardian's privileges", || {

@@ -2,10 +2,8 @@
 //! failure, 2 bad usage or input.
 #![forbid(unsafe_code)]
 
-mod capture_file;
 mod commands;
 mod failure;
-mod import;
 mod output;
 mod progress;
 mod published;

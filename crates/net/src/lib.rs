@@ -1,5 +1,5 @@
 //! The types that every other crate uses: time, units, sequence numbers, packets, the [`Node`] contract,
-//! bounded and managed queues, TDD patterns, pacing and named random streams.
+//! bounded and managed queues, TDD patterns, traces of links, pacing and named random streams.
 //!
 //! No sockets, threads, wall clock or global state: the same input gives the same bits on every machine.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ pub mod seq;
 pub mod tdd;
 pub mod test_support;
 pub mod time;
+pub mod trace;
 pub mod units;
 
 pub use address_table::AddressTable;

@@ -24,7 +24,6 @@ mod proxy;
 pub mod reproduce;
 pub mod results;
 mod run;
-pub mod scenario;
 
 pub use core_network::hops;
 pub use counters::{StationView, View};
@@ -32,6 +31,7 @@ pub use endpoints::host;
 pub use engine::Engine;
 pub use model::{Capture, Model};
 pub use paceline_ran::BlockSink;
+pub use paceline_scenario as scenario;
 pub use paceline_tcp::Variant;
 pub use results::{Origin, RunResult, Summary, Totals};
 pub use run::{Recorder, Run, simulate, simulate_while};

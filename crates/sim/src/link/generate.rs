@@ -6,8 +6,8 @@
 //! fitted. Left out: a rate that depends on the sent traffic.
 
 use super::log_rate::OrnsteinUhlenbeck;
-use super::trace::{OPPORTUNITY_BYTES, Trace};
 use paceline_net::Stream;
+use paceline_net::trace::{OPPORTUNITY_BYTES, Trace};
 
 /// Parameters of one kind of link.
 struct Kind {

@@ -17,11 +17,10 @@ mod generate;
 mod log_rate;
 mod opportunities;
 mod pipe;
-mod trace;
 
 pub use generate::{PREFIX, generated, generated_kinds};
+pub use paceline_net::trace::{OPPORTUNITY_BYTES, Trace, TraceError};
 pub use pipe::PipeStats;
-pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};
 
 use crate::engine::Agenda;
 use crate::managed::{Managed, ManagedReading};

@@ -1,7 +1,7 @@
 //! Service of a link that follows a trace: a packet may use several opportunities, and several queued packets
 //! may share one; an opportunity with an empty queue is lost.
 
-use super::trace::{OPPORTUNITY_BYTES, Trace};
+use paceline_net::trace::{OPPORTUNITY_BYTES, Trace};
 use paceline_net::{Bytes, Instant};
 use std::sync::Arc;
 

@@ -31,7 +31,7 @@ impl Model {
             scenario.stations.iter().flat_map(|g| std::iter::repeat_n(g, g.count as usize)).collect();
         let (access, serving, cells) = match (&scenario.link, &scenario.sidelink) {
             (Some(link), _) => {
-                let link = Link::new(link, scenario.routes(), groups.len(), seed);
+                let link = Link::new(link, crate::address::routes(scenario), groups.len(), seed);
                 (ModelNode::Link(Box::new(link)), vec![0; groups.len()], 1)
             }
             (None, Some(table)) => {
@@ -51,10 +51,10 @@ impl Model {
             Some(_) => scenario.core.around_path(),
             None => (&scenario.core.hops[..], &[][..]),
         };
-        let group_of = scenario.station_groups();
+        let group_of = crate::address::station_groups(scenario);
         let part = |servers: AddressTable, hops| {
             let hops = Hops::with_groups(hops, cells, group_of.clone());
-            let core = Core::new(scenario.routes(), servers, serving.clone(), hops);
+            let core = Core::new(crate::address::routes(scenario), servers, serving.clone(), hops);
             let paired = |index: &usize| scenario.sidelink.is_some() && groups[*index].peer;
             ModelNode::Core(Box::new(core.without_hops((0..groups.len()).filter(paired))))
         };
@@ -129,13 +129,13 @@ fn pep(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Option<Pep> {
         scenario::Path::Accelerator => {
             let config = scenario.accelerator.config(seed);
             let config = AcceleratorConfig { pacing_hint: accelerator_hint(scenario), ..config };
-            Some(Pep::accelerator(Accelerator::new(config), scenario.routes(), groups.len()))
+            Some(Pep::accelerator(Accelerator::new(config), crate::address::routes(scenario), groups.len()))
         }
         scenario::Path::SplitTcp => {
             let buffer = scenario.split_tcp.buffer;
             let configure = split_endpoints(scenario, groups);
             let split = Split::new(configure, buffer, Stream::new(seed, "split-tcp"));
-            Some(Pep::split(split, scenario.routes(), groups.len()))
+            Some(Pep::split(split, crate::address::routes(scenario), groups.len()))
         }
     }
 }
@@ -143,7 +143,7 @@ fn pep(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Option<Pep> {
 /// The endpoints of split TCP: congestion control towards a station and segment size are those of the
 /// station's own TCP.
 fn split_endpoints(scenario: &Scenario, groups: &[&Stations]) -> Configure {
-    let (routes, buffer) = (scenario.routes(), scenario.split_tcp.buffer);
+    let (routes, buffer) = (crate::address::routes(scenario), scenario.split_tcp.buffer);
     let of_group = |group: &&Stations| {
         let tcp = scenario.tcp_of(group);
         let control = scenario.split_tcp.congestion_control.unwrap_or(tcp.congestion_control);

@@ -3,12 +3,12 @@
 mod connection;
 mod findings;
 
-use crate::capture_file;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use connection::{Connection, Segment};
 use etherparse::{TcpOptionElement, TransportSlice};
 use findings::{Finding, Findings};
+use paceline_import::capture_file;
 use paceline_report::table::align;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

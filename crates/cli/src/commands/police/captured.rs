@@ -3,10 +3,10 @@
 //! A packet that a router forwards is in a capture of several interfaces once for each. A policer is at one
 //! of them: the one with the most TCP segments counts.
 
-use crate::capture_file::{self, Captured};
 use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use ipnet::IpNet;
+use paceline_import::capture_file::{self, Captured};
 use paceline_live::police::{
     Frame, FrameKey, FramePolicer, Link, PoliceConfig, PolicerConfig, Reason, parse,
 };

@@ -1,9 +1,9 @@
 //! Files of traces: imported ones, and written ones.
 
 use crate::failure::{Failure, Outcome};
-use crate::import::{Imported, Options, import};
 use crate::output;
 use anyhow::Context;
+use paceline_import::{Imported, Options, import};
 use paceline_sim::link::{Trace, TraceError};
 use std::path::Path;
 use std::process::ExitCode;

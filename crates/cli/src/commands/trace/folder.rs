@@ -2,9 +2,9 @@
 
 use super::file::{Form, imported, write};
 use crate::failure::{Failure, Outcome};
-use crate::import::{Options, is_foreign};
 use crate::output;
 use anyhow::Context;
+use paceline_import::{Options, is_foreign};
 use paceline_sim::link::Trace;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

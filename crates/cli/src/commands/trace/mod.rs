@@ -8,13 +8,13 @@ mod survey;
 
 use self::file::{Form, imported, write};
 use crate::failure::{Failure, Outcome};
-use crate::import::Options;
 use crate::output;
 use crate::report;
 use crate::results_folder::write_file;
 use crate::scenario_args::{self, ScenarioArgs};
 use anyhow::Context;
 use clap::Subcommand;
+use paceline_import::Options;
 use paceline_net::{Instant, Packet, Rate};
 use paceline_report::table::align;
 use paceline_sim::link::{OPPORTUNITY_BYTES, Trace};

@@ -98,23 +98,29 @@ struct network {
 	__u8 is_fragment, is_later; // a fragment; one that is not the first
 };
 
-// A packet where a program sees it. At a packet socket its bytes begin with the network header, and may be in
-// the pages of the driver beyond the linear part (skb_header_pointer); at a TCX hook they begin with the link
-// header, and have been pulled into the linear part.
-struct packet {
-	struct __sk_buff *skb;
-	__u32 from_network;
-};
+// A function with external linkage is verified once, not again at each call (Linux: "Function by function
+// verification"). Pointers that it gets are checked for NULL, and what they point to has no uninitialized
+// bytes.
+#ifdef __bpf__
+#define VERIFIED_ONCE __attribute__((noinline))
+#else
+#define VERIFIED_ONCE static
+#endif
+
+// Where a packet's bytes begin: at a packet socket with the network header, and they may be in the pages of
+// the driver beyond the linear part (skb_header_pointer); at a TCX hook with the link header, and they have
+// been pulled into the linear part.
+enum start { AT_LINK, AT_NETWORK };
 
 // Copies bytes of the packet, `at` counted from its network header; fails if the packet is shorter.
 #ifndef LOAD
-static __always_inline int load(const struct packet *packet, __u32 at, void *to, __u32 len)
+static __always_inline int load(struct __sk_buff *skb, enum start start, __u32 at, void *to, __u32 len)
 {
-	if (packet->from_network)
-		return bpf_skb_load_bytes(packet->skb, at, to, len);
-	return bpf_skb_load_bytes_relative(packet->skb, at, to, len, BPF_HDR_START_NET);
+	if (start == AT_NETWORK)
+		return bpf_skb_load_bytes(skb, at, to, len);
+	return bpf_skb_load_bytes_relative(skb, at, to, len, BPF_HDR_START_NET);
 }
-#define LOAD(packet, at, to, len) load(packet, at, to, len)
+#define LOAD(skb, start, at, to, len) load(skb, start, at, to, len)
 #endif
 
 static __always_inline void map_ipv4(struct address *address, __be32 v4)
@@ -136,13 +142,13 @@ static __always_inline void set_connection(struct connection *c, int upwards, co
 	c->mobile_port = upwards ? ports[0] : ports[1];
 }
 
-static __always_inline int read_ipv4(const struct packet *packet, __u32 at, struct network *network)
+VERIFIED_ONCE int read_ipv4(struct __sk_buff *skb, enum start start, __u32 at, struct network *network)
 {
 	struct ipv4 ip;
 	__u32 header;
 	__u16 fragment;
 
-	if (LOAD(packet, at, &ip, sizeof(ip)) < 0)
+	if (!network || LOAD(skb, start, at, &ip, sizeof(ip)) < 0)
 		return -1;
 	header = (ip.version_ihl & 15) * 4;
 	if (ip.version_ihl >> 4 != 4 || header < sizeof(ip) || bpf_ntohs(ip.len) < header)
@@ -159,13 +165,13 @@ static __always_inline int read_ipv4(const struct packet *packet, __u32 at, stru
 	return 0;
 }
 
-static __always_inline int read_ipv6(const struct packet *packet, __u32 at, struct network *network)
+VERIFIED_ONCE int read_ipv6(struct __sk_buff *skb, enum start start, __u32 at, struct network *network)
 {
 	__u32 end, next;
 	struct ipv6 ip;
 	__u8 head[8];
 
-	if (LOAD(packet, at, &ip, sizeof(ip)) < 0 || bpf_ntohl(ip.first) >> 28 != 6)
+	if (!network || LOAD(skb, start, at, &ip, sizeof(ip)) < 0 || bpf_ntohl(ip.first) >> 28 != 6)
 		return -1;
 	network->src = ip.src;
 	network->dst = ip.dst;
@@ -178,7 +184,7 @@ static __always_inline int read_ipv6(const struct packet *packet, __u32 at, stru
 		if (network->protocol != IPPROTO_HOP_BY_HOP && network->protocol != IPPROTO_ROUTING_HEADER &&
 		    network->protocol != IPPROTO_DESTINATION && network->protocol != IPPROTO_FRAGMENT_HEADER)
 			break;
-		if (LOAD(packet, at, head, sizeof(head)) < 0)
+		if (LOAD(skb, start, at, head, sizeof(head)) < 0)
 			return -1;
 		next = at + 8;
 		if (network->protocol == IPPROTO_FRAGMENT_HEADER) {
@@ -200,13 +206,13 @@ static __always_inline int read_ipv6(const struct packet *packet, __u32 at, stru
 
 // Fills in a segment from the TCP header behind a network header. `quoted`: it is the quotation inside an
 // ICMP message, of which only the ports and the sequence number are sure to be there.
-static __always_inline int read_tcp(const struct packet *packet, const struct network *network, int upwards, int quoted,
+static __always_inline int read_tcp(struct __sk_buff *skb, enum start start, const struct network *network, int upwards, int quoted,
 				    struct segment *segment)
 {
 	struct tcp tcp = {};
 	__u32 wanted = quoted ? 8 : sizeof(tcp);
 
-	if (LOAD(packet, network->at, &tcp, wanted) < 0)
+	if (LOAD(skb, start, network->at, &tcp, wanted) < 0)
 		return -1;
 	if (!quoted && tcp.offset < 0x50)
 		return -1;
@@ -221,12 +227,12 @@ static __always_inline int read_tcp(const struct packet *packet, const struct ne
 }
 
 // Fills in the connection of a fragment: the addresses, and the ports if it is the first one.
-static __always_inline enum packet_kind read_fragment(const struct packet *packet, const struct network *network,
+static __always_inline enum packet_kind read_fragment(struct __sk_buff *skb, enum start start, const struct network *network,
 						      int upwards, struct segment *segment)
 {
 	__be16 ports[2] = {};
 
-	if (!network->is_later && LOAD(packet, network->at, ports, sizeof(ports)) < 0)
+	if (!network->is_later && LOAD(skb, start, network->at, ports, sizeof(ports)) < 0)
 		return OTHER;
 	set_connection(&segment->connection, upwards, &network->src, &network->dst, ports);
 	segment->identification = network->identification;
@@ -236,41 +242,41 @@ static __always_inline enum packet_kind read_fragment(const struct packet *packe
 
 // The byte offset of the datagram in a G-PDU whose UDP header is at `at`; 0 if it is none, or if the UDP
 // datagram has another length: it may be several of them that the kernel has merged (GRO).
-static __always_inline __u32 inside_gtpu(const struct packet *packet, __u32 at)
+VERIFIED_ONCE __u32 inside_gtpu(struct __sk_buff *skb, enum start start, __u32 at)
 {
 	__u8 head[16], next, len;
 
-	if (LOAD(packet, at, head, sizeof(head)) < 0 || (head[2] << 8 | head[3]) != GTPU_PORT ||
+	if (LOAD(skb, start, at, head, sizeof(head)) < 0 || (head[2] << 8 | head[3]) != GTPU_PORT ||
 	    (head[8] & 0xf0) != GTPU_VERSION || head[9] != GTPU_G_PDU ||
 	    (head[4] << 8 | head[5]) != (head[10] << 8 | head[11]) + (int)sizeof(head))
 		return 0;
 	at += sizeof(head);
 	if (!(head[8] & GTPU_OPTIONAL))
 		return at;
-	if (LOAD(packet, at + 3, &next, 1) < 0)
+	if (LOAD(skb, start, at + 3, &next, 1) < 0)
 		return 0;
 	at += 4;
 	if (!(head[8] & GTPU_EXTENSION))
 		return at;
 	for (int i = 0; i < MAX_GTPU_EXTENSIONS && next; i++) {
-		if (LOAD(packet, at, &len, 1) < 0 || !len)
+		if (LOAD(skb, start, at, &len, 1) < 0 || !len)
 			return 0;
 		at += 4 * (__u32)len;
-		if (LOAD(packet, at - 1, &next, 1) < 0)
+		if (LOAD(skb, start, at - 1, &next, 1) < 0)
 			return 0;
 	}
 	return next ? 0 : at;
 }
 
 // Reads the network header of this EtherType, and that inside a tunnel. `at` becomes its byte offset.
-static __always_inline int read_network(const struct packet *packet, __be16 protocol, __u32 *at, struct network *network,
+static __always_inline int read_network(struct __sk_buff *skb, enum start start, __be16 protocol, __u32 *at, struct network *network,
 					__u8 *tunnelled)
 {
 	__u32 inner;
 	__u8 first;
 
-	if (protocol == bpf_htons(ETH_P_IP) ? read_ipv4(packet, *at, network) :
-					      protocol != bpf_htons(ETH_P_IPV6) || read_ipv6(packet, *at, network))
+	if (protocol == bpf_htons(ETH_P_IP) ? read_ipv4(skb, start, *at, network) :
+					      protocol != bpf_htons(ETH_P_IPV6) || read_ipv6(skb, start, *at, network))
 		return -1;
 	network->overhead = *at;
 	if (network->protocol != IPPROTO_UDP4 || network->is_fragment || *tunnelled)
@@ -278,7 +284,7 @@ static __always_inline int read_network(const struct packet *packet, __be16 prot
 	// Outer options and extension headers are not understood by the workers.
 	if (network->at != *at + (protocol == bpf_htons(ETH_P_IP) ? sizeof(struct ipv4) : sizeof(struct ipv6)))
 		return 0;
-	inner = inside_gtpu(packet, network->at);
+	inner = inside_gtpu(skb, start, network->at);
 	if (!inner)
 		return 0;
 	*tunnelled = 1;
@@ -286,63 +292,65 @@ static __always_inline int read_network(const struct packet *packet, __be16 prot
 	network->overhead = network->at + GTPU_MIN_OVERHEAD;
 	if (network->overhead < inner)
 		network->overhead = inner;
-	if (LOAD(packet, inner, &first, 1) < 0)
+	if (LOAD(skb, start, inner, &first, 1) < 0)
 		return -1;
-	return first >> 4 == 4 ? read_ipv4(packet, inner, network) : read_ipv6(packet, inner, network);
+	return first >> 4 == 4 ? read_ipv4(skb, start, inner, network) : read_ipv6(skb, start, inner, network);
 }
 
 // Classifies a packet, and fills in its connection and segment. An ICMP message travels against the datagram
 // that it quotes.
-static __always_inline enum packet_kind classify(const struct packet *packet, int upwards, struct segment *segment)
+VERIFIED_ONCE int classify(struct __sk_buff *skb, enum start start, int upwards, struct segment *segment)
 {
 	__u32 at = 0;
-	__be16 protocol = packet->skb->protocol;
-	struct network network;
+	__be16 protocol = skb->protocol;
+	struct network network = {};
 	int quoted = 0;
 	__u8 head[2];
 
+	if (!segment)
+		return OTHER;
 	if (protocol == bpf_htons(ETH_P_8021Q) || protocol == bpf_htons(ETH_P_8021AD)) {
 		// The kernel has removed the outer tag; this is an inner one.
-		if (LOAD(packet, 2, &protocol, 2) < 0)
+		if (LOAD(skb, start, 2, &protocol, 2) < 0)
 			return OTHER;
 		at = 4;
 	}
 	if (protocol == bpf_htons(ETH_P_PPPOE_SESSION)) {
 		__u8 pppoe[8];
 
-		if (LOAD(packet, at, pppoe, sizeof(pppoe)) < 0 || pppoe[0] != 0x11 || pppoe[1] || pppoe[6])
+		if (LOAD(skb, start, at, pppoe, sizeof(pppoe)) < 0 || pppoe[0] != 0x11 || pppoe[1] || pppoe[6])
 			return OTHER;
 		protocol = pppoe[7] == PPP_IPV4 ? bpf_htons(ETH_P_IP) : pppoe[7] == PPP_IPV6 ? bpf_htons(ETH_P_IPV6) : 0;
 		at += sizeof(pppoe);
 		segment->tunnelled = 1;
 	}
-	if (read_network(packet, protocol, &at, &network, &segment->tunnelled))
+	if (read_network(skb, start, protocol, &at, &network, &segment->tunnelled))
 		return OTHER;
-	if (LOAD(packet, at, head, 1) < 0)
+	if (LOAD(skb, start, at, head, 1) < 0)
 		return OTHER;
 	segment->version = head[0] >> 4;
 	if (segment->version == 4) {
 		if (network.protocol == IPPROTO_ICMP4 && network.at == at + sizeof(struct ipv4) && !network.is_fragment) {
-			if (LOAD(packet, network.at, head, 2) < 0 || head[0] != 3 || head[1] != 4)
+			if (LOAD(skb, start, network.at, head, 2) < 0 || head[0] != 3 || head[1] != 4)
 				return OTHER;
 			quoted = 1;
-			if (read_ipv4(packet, network.at + 8, &network))
+			if (read_ipv4(skb, start, network.at + 8, &network))
 				return OTHER;
 		}
 	} else {
 		if (network.protocol == IPPROTO_ICMP6 && network.at == at + sizeof(struct ipv6)) {
-			if (LOAD(packet, network.at, head, 2) < 0 || head[0] != 2 || head[1] != 0)
+			if (LOAD(skb, start, network.at, head, 2) < 0 || head[0] != 2 || head[1] != 0)
 				return OTHER;
 			quoted = 1;
-			if (read_ipv6(packet, network.at + 8, &network))
+			if (read_ipv6(skb, start, network.at + 8, &network))
 				return OTHER;
 		}
 	}
 	if (network.protocol != IPPROTO_TCP4)
 		return OTHER;
 	if (quoted)
-		return network.is_later || read_tcp(packet, &network, !upwards, 1, segment) ? OTHER : TOO_BIG;
+		return network.is_later || read_tcp(skb, start, &network, !upwards, 1, segment) ? OTHER : TOO_BIG;
 	if (network.is_fragment)
-		return read_fragment(packet, &network, upwards, segment);
-	return read_tcp(packet, &network, upwards, 0, segment) ? OTHER : SEGMENT;
+		return read_fragment(skb, start, &network, upwards, segment);
+	return read_tcp(skb, start, &network, upwards, 0, segment) ? OTHER : SEGMENT;
 }

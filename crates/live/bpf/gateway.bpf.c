@@ -278,13 +278,12 @@ static __always_inline enum verdict decide(struct __sk_buff *skb, __u32 *worker,
 	enum packet_kind kind;
 	__u32 *policy;
 	int upwards;
-	struct packet packet = { .skb = skb, .from_network = 1 };
 
 	if (!s || !s->workers || !is_for_another(skb, s))
 		return PASS;
 	upwards = skb->ifindex == s->mobile_ifindex;
 	__builtin_memset(&segment, 0, sizeof(segment));
-	kind = classify(&packet, upwards, &segment);
+	kind = classify(skb, AT_NETWORK, upwards, &segment);
 	*syn = kind == SEGMENT && (segment.flags & TCP_SYN) && (s->clamp_mss || s->clamp_mtu);
 	// The packets that routed mode sends have no encapsulation.
 	if (kind == OTHER || (s->routed && segment.tunnelled))
@@ -384,14 +383,13 @@ static __always_inline void clamp_syn(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
 	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
-	struct packet packet = { .skb = skb };
 	struct segment segment;
 
 	__builtin_memset(&segment, 0, sizeof(segment));
 	if (!s || bpf_skb_pull_data(skb, skb->len < MOST_HEADERS ? skb->len : MOST_HEADERS) ||
-	    classify(&packet, 0, &segment) != SEGMENT || !(segment.flags & TCP_SYN))
+	    classify(skb, AT_LINK, 0, &segment) != SEGMENT || !(segment.flags & TCP_SYN))
 		return;
-	clamp_mss(&packet, &segment, highest_mss(s, &segment));
+	clamp_mss(skb, &segment, highest_mss(s, &segment));
 }
 
 SEC("tcx/ingress")
@@ -419,13 +417,12 @@ int gateway_egress(struct __sk_buff *skb)
 {
 	__u32 zero = 0;
 	struct settings *s = bpf_map_lookup_elem(&settings, &zero);
-	struct packet packet = { .skb = skb };
 	struct segment segment;
 
 	if (!s || skb->ingress_ifindex != s->entry_ifindex)
 		return TC_ACT_UNSPEC;
 	__builtin_memset(&segment, 0, sizeof(segment));
-	if (classify(&packet, 1, &segment) == SEGMENT && !segment.payload &&
+	if (classify(skb, AT_LINK, 1, &segment) == SEGMENT && !segment.payload &&
 	    (segment.flags & (TCP_SYN | TCP_RST | TCP_FIN | TCP_ACK)) == TCP_ACK)
 		count(ACKS_LEFT);
 	return TC_ACT_UNSPEC;

@@ -47,18 +47,16 @@ struct ip {
 	__u8 ecn;
 };
 
-struct bytes {
-	void *start;
-	void *end;
-};
-
 /* A pointer to `len` bytes at `at`, or 0. */
-static __always_inline const __u8 *get(const struct bytes *bytes, __u32 at, __u32 len)
+static __always_inline const __u8 *get(struct __sk_buff *skb, __u32 at, __u32 len)
 {
-	if (at > MAX_HEADERS)
+	/* The empty instruction keeps the compiler from checking the bound in one register and adding another. */
+	__u64 offset = at;
+	asm volatile("" : "+r"(offset));
+	if (offset > MAX_HEADERS)
 		return 0;
-	const __u8 *from = bytes->start + at;
-	if ((void *)from + len > bytes->end)
+	const __u8 *from = (void *)(long)skb->data + offset;
+	if ((void *)from + len > (void *)(long)skb->data_end)
 		return 0;
 	return from;
 }
@@ -73,9 +71,9 @@ static __always_inline __u32 be32(const __u8 *from)
 	return (__u32)from[0] << 24 | (__u32)from[1] << 16 | (__u32)from[2] << 8 | from[3];
 }
 
-static __always_inline int read_ipv4(const struct bytes *bytes, __u32 at, struct key *key, struct ip *ip)
+static __always_inline int read_ipv4(struct __sk_buff *skb, __u32 at, struct key *key, struct ip *ip)
 {
-	const __u8 *header = get(bytes, at, 20);
+	const __u8 *header = get(skb, at, 20);
 	if (!header)
 		return -1;
 	__u32 words = header[0] & 15;
@@ -99,9 +97,9 @@ static __always_inline int read_ipv4(const struct bytes *bytes, __u32 at, struct
 	return 0;
 }
 
-static __always_inline int read_ipv6(const struct bytes *bytes, __u32 at, struct key *key, struct ip *ip)
+static __always_inline int read_ipv6(struct __sk_buff *skb, __u32 at, struct key *key, struct ip *ip)
 {
-	const __u8 *header = get(bytes, at, 40);
+	const __u8 *header = get(skb, at, 40);
 	if (!header || header[0] >> 4 != 6)
 		return -1;
 	__u32 rest = be16(header + 4);
@@ -116,23 +114,26 @@ static __always_inline int read_ipv6(const struct bytes *bytes, __u32 at, struct
 	return 0;
 }
 
-static __always_inline int read_ip(const struct bytes *bytes, __u32 at, __u8 version, struct key *key,
-				   struct ip *ip)
+/* Global functions, here and below, are checked once by the verifier and not again at each call. */
+__noinline int read_ip(struct __sk_buff *skb, __u32 at, __u32 version, struct key *key, struct ip *ip)
 {
+	if (!key || !ip)
+		return -1;
 	key->version = version;
 	if (version == 4)
-		return read_ipv4(bytes, at, key, ip);
+		return read_ipv4(skb, at, key, ip);
 	if (version == 6)
-		return read_ipv6(bytes, at, key, ip);
+		return read_ipv6(skb, at, key, ip);
 	return -1;
 }
 
 /* Ethernet, VLAN tags and PPPoE: the offset and the version of the IP header. A tag that the device has taken
  * out of the frame comes with the packet. */
-static __always_inline int read_link(struct __sk_buff *skb, const struct bytes *bytes, struct key *key,
-				     __u32 *at, __u8 *version)
+__noinline int read_link(struct __sk_buff *skb, struct key *key, __u32 *at, __u32 *version)
 {
-	const __u8 *header = get(bytes, 0, 14);
+	if (!key || !at || !version)
+		return -1;
+	const __u8 *header = get(skb, 0, 14);
 	if (!header)
 		return -1;
 	__u32 offset = 14;
@@ -145,7 +146,7 @@ static __always_inline int read_link(struct __sk_buff *skb, const struct bytes *
 #pragma unroll
 	for (int tag = 0; tag < 2; tag++) {
 		if (tags < 2 && (kind == ETHERTYPE_VLAN || kind == ETHERTYPE_QINQ)) {
-			header = get(bytes, offset, 4);
+			header = get(skb, offset, 4);
 			if (!header)
 				return -1;
 			__u16 id = be16(header) & 0x0fff;
@@ -159,7 +160,7 @@ static __always_inline int read_link(struct __sk_buff *skb, const struct bytes *
 		}
 	}
 	if (kind == ETHERTYPE_PPPOE) {
-		header = get(bytes, offset, 8);
+		header = get(skb, offset, 8);
 		if (!header || be16(header) != 0x1100)
 			return -1;
 		key->session = be16(header + 2) + 1;
@@ -178,13 +179,15 @@ static __always_inline int read_link(struct __sk_buff *skb, const struct bytes *
 }
 
 /* The offset of the IP header inside GTP-U and the TEID, or 0. User data has no TEID of 0. */
-static __always_inline __u32 read_gtp_u(const struct bytes *bytes, const struct ip *outer, __u32 *teid)
+__noinline __u32 read_gtp_u(struct __sk_buff *skb, __u32 transport, __u32 *teid)
 {
-	const __u8 *udp = get(bytes, outer->transport, 8);
+	if (!teid)
+		return 0;
+	const __u8 *udp = get(skb, transport, 8);
 	if (!udp || be16(udp + 2) != GTP_U_PORT)
 		return 0;
-	__u32 at = outer->transport + 8;
-	const __u8 *header = get(bytes, at, 8);
+	__u32 at = transport + 8;
+	const __u8 *header = get(skb, at, 8);
 	if (!header || header[0] >> 5 != 1 || !(header[0] & 0x10) || header[1] != GTP_U_G_PDU)
 		return 0;
 	*teid = be32(header + 4);
@@ -193,7 +196,7 @@ static __always_inline __u32 read_gtp_u(const struct bytes *bytes, const struct 
 	__u8 flags = header[0] & 7;
 	if (!flags)
 		return at + 8;
-	header = get(bytes, at, 12);
+	header = get(skb, at, 12);
 	if (!header)
 		return 0;
 	__u8 next = header[11];
@@ -204,13 +207,13 @@ static __always_inline __u32 read_gtp_u(const struct bytes *bytes, const struct 
 	for (int extension = 0; extension < MAX_GTP_EXTENSIONS; extension++) {
 		if (!next)
 			break;
-		header = get(bytes, inner, 1);
+		header = get(skb, inner, 1);
 		if (!header)
 			return 0;
 		__u32 len = (__u32)header[0] * 4;
 		if (!len || len > MAX_GTP_EXTENSION_LEN)
 			return 0;
-		header = get(bytes, inner + len - 1, 1);
+		header = get(skb, inner + len - 1, 1);
 		if (!header)
 			return 0;
 		next = header[0];
@@ -271,13 +274,13 @@ static long read_option(__u32 index, struct options *options)
 }
 
 /* The options from `start` on; `len` bytes of them are in the header. */
-static __always_inline int read_options(struct __sk_buff *skb, const struct bytes *bytes, __u32 start, __u32 len,
+static __always_inline int read_options(struct __sk_buff *skb, __u32 start, __u32 len,
 					struct segment *segment)
 {
 	if (!len)
 		return 0;
 	if (len == 12) { /* the usual list of an established connection: NOP, NOP, timestamps */
-		const __u8 *usual = get(bytes, start, 12);
+		const __u8 *usual = get(skb, start, 12);
 		if (!usual)
 			return -1;
 		if (usual[0] == 1 && usual[1] == 1 && usual[2] == 8 && usual[3] == 10)
@@ -300,13 +303,15 @@ static __always_inline int read_options(struct __sk_buff *skb, const struct byte
 	return 0;
 }
 
-static __always_inline int read_tcp(struct __sk_buff *skb, const struct bytes *bytes, const struct ip *ip, __u32 super_segment,
-				    struct frame *frame)
+__noinline int read_tcp(struct __sk_buff *skb, struct ip *ip, struct frame *frame)
 {
+	if (!ip || !frame)
+		return -1;
+	__u32 super_segment = skb->gso_size;
 	struct segment *segment = &frame->segment;
 	if (ip->protocol != PROTOCOL_TCP)
 		return -1;
-	const __u8 *header = get(bytes, ip->transport, 20);
+	const __u8 *header = get(skb, ip->transport, 20);
 	if (!header)
 		return -1;
 	__u32 header_len = (header[12] >> 4) * 4;
@@ -327,37 +332,35 @@ static __always_inline int read_tcp(struct __sk_buff *skb, const struct bytes *b
 		segment->marks |= MARK_IP_ECN;
 	/* The whole list must be there, as in frame.rs. */
 	__u32 len = header_len - 20;
-	if (len && !get(bytes, ip->transport + 20 + len - 1, 1))
+	if (len && !get(skb, ip->transport + 20 + len - 1, 1))
 		return -1;
-	return read_options(skb, bytes, ip->transport + 20, len, segment);
+	return read_options(skb, ip->transport + 20, len, segment);
 }
 
 static __always_inline int read_bytes(struct __sk_buff *skb, const struct policy *policy, struct frame *frame)
 {
-	struct bytes bytes = { (void *)(long)skb->data, (void *)(long)skb->data_end };
 	struct ip ip = {};
-	__u32 at = 0;
-	__u8 version;
+	__u32 at = 0, version = 0;
 	if (policy->ip_link) {
-		const __u8 *first = get(&bytes, 0, 1);
+		const __u8 *first = get(skb, 0, 1);
 		if (!first)
 			return -1;
 		version = first[0] >> 4;
-	} else if (read_link(skb, &bytes, &frame->key, &at, &version)) {
+	} else if (read_link(skb, &frame->key, &at, &version)) {
 		return -1;
 	}
-	if (read_ip(&bytes, at, version, &frame->key, &ip))
+	if (read_ip(skb, at, version, &frame->key, &ip))
 		return -1;
 	if (ip.protocol == PROTOCOL_UDP && policy->gtp && !ip.special) {
-		__u32 inner = read_gtp_u(&bytes, &ip, &frame->tunnel.teid);
-		const __u8 *first = inner ? get(&bytes, inner, 1) : 0;
+		__u32 inner = read_gtp_u(skb, ip.transport, &frame->tunnel.teid);
+		const __u8 *first = inner ? get(skb, inner, 1) : 0;
 		if (!first)
 			return -1;
 		__builtin_memcpy(frame->tunnel.end, frame->key.dst, 16);
-		if (read_ip(&bytes, inner, first[0] >> 4, &frame->key, &ip))
+		if (read_ip(skb, inner, first[0] >> 4, &frame->key, &ip))
 			return -1;
 	}
-	return read_tcp(skb, &bytes, &ip, skb->gso_size, frame);
+	return read_tcp(skb, &ip, frame);
 }
 
 /* 0 if the frame holds a TCP segment that was read. A global function, which the verifier checks once. */

@@ -26,8 +26,10 @@ static int load(unsigned int at, void *to, unsigned int len)
 	return 0;
 }
 
-#define LOAD(packet, at, to, len) load(at, to, len)
+#define LOAD(skb, start, at, to, len) load(at, to, len)
 #define STORE(skb, at, was, from, len) ((void)was, memcpy(datagram + at, from, len))
+#define bpf_loop(most, read, context, flags) \
+	for (unsigned int n = 0; n < (most) && !read(n, context); n++)
 #include "clamp.h"
 
 int main(void)
@@ -36,7 +38,6 @@ int main(void)
 
 	while (fread(head, sizeof(head), 1, stdin) == 1) {
 		struct __sk_buff skb = {};
-		struct packet packet = { .skb = &skb };
 		struct segment segment = {};
 		struct settings settings = { .clamp_mss = head[1] };
 
@@ -44,8 +45,8 @@ int main(void)
 		if (datagram_len > sizeof(datagram) || fread(datagram, 1, datagram_len, stdin) != datagram_len)
 			return 1;
 		skb.protocol = htons(datagram[0] >> 4 == 4 ? ETH_P_IP : ETH_P_IPV6);
-		if (classify(&packet, 0, &segment) == SEGMENT && (segment.flags & TCP_SYN))
-			clamp_mss(&packet, &segment, highest_mss(&settings, &segment));
+		if (classify(&skb, AT_NETWORK, 0, &segment) == SEGMENT && (segment.flags & TCP_SYN))
+			clamp_mss(&skb, &segment, highest_mss(&settings, &segment));
 		fwrite(datagram, 1, datagram_len, stdout);
 	}
 	return ferror(stdin) || fflush(stdout) ? 1 : 0;

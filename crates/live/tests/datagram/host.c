@@ -27,7 +27,7 @@ static int load(unsigned int at, void *to, unsigned int len)
 	return 0;
 }
 
-#define LOAD(packet, at, to, len) load(at, to, len)
+#define LOAD(skb, start, at, to, len) load(at, to, len)
 #include "datagram.h"
 
 int main(void)
@@ -36,7 +36,6 @@ int main(void)
 
 	while (fread(head, sizeof(head), 1, stdin) == 1) {
 		struct __sk_buff skb = {};
-		struct packet packet = { .skb = &skb };
 		struct segment segment = {};
 		enum packet_kind kind;
 
@@ -47,7 +46,7 @@ int main(void)
 			skb.protocol = htons(head[1] >> 16);
 		else
 			skb.protocol = htons(datagram[0] >> 4 == 4 ? ETH_P_IP : ETH_P_IPV6);
-		kind = classify(&packet, head[1] & 1, &segment);
+		kind = classify(&skb, AT_NETWORK, head[1] & 1, &segment);
 		printf("%d %u %u %u %u %u %u\n", kind, ntohs(segment.connection.server_port),
 		       ntohs(segment.connection.mobile_port), segment.seq, segment.payload, segment.identification, segment.tunnelled);
 	}

@@ -99,6 +99,11 @@ bench: ## simulated seconds per CPU second, nanoseconds per packet
 	cargo run --release --locked -p paceline-pep --example accelerator_cost
 	cargo run --release --locked -p paceline-pep --example accelerator_memory
 
+.PHONY: bench-build
+bench-build: ## seconds and CPU time of the builds, and what the quicker one costs in speed; idle, 15 minutes
+	@scripts/setup.sh build
+	scripts/build_cost.py
+
 bench-gateway: ## CPU per GB beside kernel, HAProxy and PEPsal, scale, 5G rates, gains; idle machine, root
 	@scripts/setup.sh test
 	cargo build --release --locked

@@ -153,7 +153,7 @@ if [ "$has" != "$(cat "$requirements")" ] && [ "$has" != "$wanted" ]; then
     mkdir -p target
     printf '%s\n' "$wanted" >target/python-wanted.txt
     if python3 -m venv --clear target/python &&
-        target/python/bin/python -m pip install --quiet -r target/python-wanted.txt; then
+        target/python/bin/python -m pip install --quiet --no-compile -r target/python-wanted.txt; then
         printf '%s\n' "$wanted" >"$installed"
     else
         echo "cannot install them: the Python package is not built, Python is not checked" >&2

@@ -34,12 +34,14 @@ pub use control_plane::protocol::{ExperimentRequest, Request, Response, StopRepo
 pub use control_plane::requests::Snapshot;
 pub use control_plane::status::{DeviceStatus, FlowStatus, PatternStatus, Status};
 pub use counter::{Counter, CounterValues};
-pub use crash_recovery::guardian::{Rescue, guard};
+pub use crash_recovery::guardian::guard;
+pub use crash_recovery::rescuer::Rescue;
 pub use datapath::link_type;
 pub use datapath::steering::trial;
 pub use experiment::ExperimentStatus;
 pub use interfaces::device::check_interfaces;
 pub use interfaces::firewall::{remark as firewall_remark, warning as firewall_warning};
+pub use interfaces::ports::Interface;
 pub use interfaces::mtu::{MtuReport, check as check_mtu};
 pub use interfaces::side_detection::detect_sides;
 pub use mss_clamp::MssClamp;
@@ -76,8 +78,8 @@ use worker::uplink::Line;
 /// The environment of a gateway.
 #[derive(Default)]
 pub struct Setup {
-    /// A command that calls [`guard`] in a process of its own. Without it, connections with exposure are left
-    /// to their ends' timeouts if this process dies.
+    /// A command that calls [`guard`] in a process of its own. Without it nothing is acknowledged early:
+    /// connections with exposure would be left to their ends' timeouts if this process died.
     pub guardian: Option<Command>,
     /// Whether to open a control socket.
     pub control: bool,
@@ -145,8 +147,9 @@ impl Gateway {
             Role::Router { .. } => Arc::default(),
         };
         let guardian = setup.guardian.zip(journal.as_ref());
+        let watched = interfaces::watched(&config, ports);
         let guardian =
-            guardian.map(|(command, journal)| Guardian::start(command, journal, ports)).transpose()?;
+            guardian.map(|(command, journal)| Guardian::start(command, journal, &watched)).transpose()?;
         let handle = |(requests, mut worker): Prepared| {
             worker.halt_by(Arc::clone(&halted));
             (WorkerHandle { requests, turned_at: worker.turned_at() }, worker)

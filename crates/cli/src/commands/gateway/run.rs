@@ -204,7 +204,7 @@ fn json(snapshot: &Snapshot) -> String {
 pub fn guard(args: &GuardArgs) -> Outcome {
     let own = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned().map_err(anyhow::Error::from);
     let (lifeline, journal) = (own(&io::stdin())?, own(&io::stdout())?);
-    let rescue = gateway::guard(lifeline, journal, (args.server, args.mobile, args.exit))?;
+    let rescue = gateway::guard(lifeline, journal, args.interfaces.clone())?;
     if rescue.exposed > 0 {
         let [exposed, whole, reset] =
             [rescue.exposed, rescue.whole, rescue.reset].map(|number| number.to_string());

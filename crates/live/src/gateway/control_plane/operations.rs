@@ -211,7 +211,7 @@ impl ControlPlane {
         self.aside.load(Ordering::Relaxed)
     }
     fn is_guarded(&self) -> bool {
-        lock(&self.guardian).as_mut().is_some_and(Guardian::is_running)
+        lock(&self.guardian).as_ref().is_some_and(Guardian::is_running)
     }
     /// All metrics in Prometheus' text format.
     pub fn metrics(&self) -> String {

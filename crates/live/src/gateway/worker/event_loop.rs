@@ -68,6 +68,8 @@ pub struct Worker {
     requests: Receiver<WorkerRequest>,
     /// The journal of connections with exposure; None without a guardian.
     journal: Option<Writer>,
+    /// A guardian is there, so that data may be acknowledged early.
+    guarded: bool,
     swept_at: Instant,
     slots: Vec<Slot>,
     /// The parsed frames of a batch; kept for its capacity.
@@ -106,6 +108,7 @@ impl Worker {
         if journal.is_some() {
             engine.keep_journal();
         }
+        engine.allow_early_acks(false);
         let mut exits = exits.into_iter();
         let mut sides = [Side::Server, Side::Mobile].into_iter();
         let port = |socket| {
@@ -119,6 +122,7 @@ impl Worker {
             batching: Batching::new(tick),
             requests,
             journal,
+            guarded: false,
             swept_at: Instant::ZERO,
             slots: (0..BATCH).map(|_| Slot::new()).collect(),
             arrivals: Vec::with_capacity(BATCH),
@@ -178,6 +182,7 @@ impl Worker {
     /// Receives, processes and sends packets. Returns the number of received frames.
     fn turn(&mut self, now: Instant) -> anyhow::Result<usize> {
         self.counters.turns += 1;
+        self.look_for_guardian();
         let halted = self.halted.load(Ordering::Relaxed);
         if std::mem::replace(&mut self.was_halted, halted) && !halted {
             self.engine.on_absence(now);
@@ -272,6 +277,16 @@ impl Worker {
                 self.heartbeat.leave_to_kernel(&key, KernelPart::Whole);
                 self.queue(side.other(), frame);
             }
+        }
+    }
+
+    /// Nothing is acknowledged early while nobody would read the journal after a crash.
+    fn look_for_guardian(&mut self) {
+        let Some(journal) = &self.journal else { return };
+        let guarded = journal.is_guarded();
+        if guarded != self.guarded {
+            self.guarded = guarded;
+            self.engine.allow_early_acks(guarded);
         }
     }
 

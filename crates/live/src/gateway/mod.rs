@@ -52,15 +52,16 @@ use crate::service::privileges;
 use anyhow::{Context, anyhow};
 use control_plane::control_socket::ControlSocket;
 use control_plane::http;
-use control_plane::operations::WorkerHandle;
+use control_plane::operations::{Place, WorkerHandle};
 use control_plane::requests::WorkerRequest;
 use crash_recovery::guardian::Guardian;
 use crash_recovery::journal::{Journal, Writer};
 use datapath::socket::PacketSocket;
 use datapath::steering::Steering;
-use interfaces::ports::{Ports, Role};
+use interfaces::ports::{Indices, Ports, Role};
 use interfaces::{bridge, bridge_watch, mtu, router};
 use mss_clamp::Clamp;
+use paceline_pep::accelerator::Side;
 use random::random;
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -94,8 +95,6 @@ pub struct Setup {
 pub struct Gateway {
     control_plane: Arc<ControlPlane>,
     workers: Vec<JoinHandle<anyhow::Result<Snapshot>>>,
-    /// The workers' sockets stay open after a worker has ended: the others would get its packets otherwise.
-    _sockets: Vec<OwnedFd>,
     /// The lock on the pair of devices (routed mode).
     _pair_lock: Option<PacketSocket>,
     control: Option<ControlSocket>,
@@ -142,8 +141,10 @@ impl Gateway {
         let (prepared, sockets) = prepare(&config, &steering, (ports, clamp), seed, journal.as_ref())?;
         // The guardian and all threads start with the privileges that are kept.
         privileges::keep(&privileges::OF_GATEWAY, user.as_ref())?;
+        let indices = Arc::<Indices>::default();
+        indices.set(&ports);
         let halted = match ports.role {
-            Role::Bridge { .. } => bridge_watch::start(&ports, steering.bridge_maps()?)?,
+            Role::Bridge { .. } => bridge_watch::start(Arc::clone(&indices), steering.bridge_maps()?)?,
             Role::Router { .. } => Arc::default(),
         };
         let guardian = setup.guardian.zip(journal.as_ref());
@@ -155,8 +156,10 @@ impl Gateway {
             (WorkerHandle { requests, turned_at: worker.turned_at() }, worker)
         };
         let (handles, ready): (Vec<_>, Vec<_>) = prepared.into_iter().map(handle).unzip();
+        let program = (setup.version, setup.file);
+        let place = Place { ports, indices, sockets };
         let control_plane =
-            Arc::new(ControlPlane::new((setup.version, setup.file), config, steering, handles, guardian));
+            Arc::new(ControlPlane::new(program, config, steering, place, handles, guardian));
         let mut workers = Vec::new();
         for (index, worker) in ready.into_iter().enumerate() {
             let thread = thread::Builder::new().name(format!("worker{index}"));
@@ -171,11 +174,10 @@ impl Gateway {
         if let Some(listener) = metrics {
             http::serve(listener, Arc::clone(&control_plane))?;
         }
-        let gateway =
-            Self { control_plane, workers, _sockets: sockets, _pair_lock: pair_lock, control, problem };
+        let gateway = Self { control_plane, workers, _pair_lock: pair_lock, control, problem };
         gateway.control_plane.check_interfaces()?;
         if let Some(path) = &gateway.control_plane.config().records {
-            experiment::records::start(path, ports.mobile)?;
+            gateway.control_plane.note_records(experiment::records::start(path, ports.mobile)?);
         }
         if let Err(error) = gateway.control_plane.resume_experiment() {
             eprintln!("paceline: the experiment of before does not go on: {error:#}");
@@ -227,24 +229,24 @@ impl Drop for Gateway {
     }
 }
 
-/// Makes the workers with their sockets and engines. Also returns a second descriptor of each socket.
+/// Makes the workers with their sockets and engines. Also returns a second descriptor of each socket, by side.
 fn prepare(
     config: &GatewayConfig,
     steering: &Steering,
     (ports, clamp): (Ports, Clamp),
     seed: u64,
     journal: Option<&Journal>,
-) -> anyhow::Result<(Vec<Prepared>, Vec<OwnedFd>)> {
-    let (mut prepared, mut descriptors) = (Vec::new(), Vec::new());
+) -> anyhow::Result<(Vec<Prepared>, [Vec<OwnedFd>; 2])> {
+    let (mut prepared, mut descriptors) = (Vec::new(), [const { Vec::new() }; 2]);
     let line = Arc::<Line>::default();
     for index in 0..config.workers {
-        let mut open = |interface: u32| -> anyhow::Result<PacketSocket> {
+        let mut open = |side: Side, interface: u32| -> anyhow::Result<PacketSocket> {
             let mut socket = PacketSocket::open().context("cannot open a packet socket")?;
             steering.open(&mut socket, interface, config.workers)?;
-            descriptors.push(socket.duplicate()?);
+            descriptors[side as usize].push(socket.duplicate()?);
             Ok(socket)
         };
-        let sockets = [open(ports.server)?, open(ports.mobile)?];
+        let sockets = [open(Side::Server, ports.server)?, open(Side::Mobile, ports.mobile)?];
         let exit = match ports.role {
             Role::Bridge { .. } => None,
             Role::Router { exit, .. } => Some(exit),

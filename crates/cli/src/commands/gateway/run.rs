@@ -103,6 +103,9 @@ fn operate(gateway: &Gateway, signals: &mut OperatorSignals, manager: &mut Manag
     let (mut stopping, mut failed, mut polls, mut problem) = (false, false, 0u64, None);
     while !gateway.has_finished() {
         polls += 1;
+        if control_plane.follow_interfaces() {
+            check_interfaces(control_plane, &mut problem);
+        }
         if polls.is_multiple_of(POLLS_PER_CHECK) {
             check_interfaces(control_plane, &mut problem);
             control_plane.check_notes().iter().for_each(|note| say(Level::Warning, "note", note));

@@ -9,6 +9,7 @@
 //! this machine. [`filter_watch`] compares filtered with unfiltered connections, [`experiments`] accelerated
 //! with untouched devices.
 
+mod away;
 pub mod capture;
 pub mod client;
 pub mod control_socket;

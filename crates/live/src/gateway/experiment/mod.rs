@@ -10,7 +10,7 @@ pub mod records;
 mod tap;
 
 pub use file::{Saved, load, path};
-pub use tap::Tap;
+pub use tap::{Successor, Tap};
 
 use super::policy::{Action, Table};
 use crate::realtime::clock;

@@ -3,6 +3,7 @@
 use nix::net::if_::{if_indextoname, if_nametoindex};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An interface by its name and its index. It may be renamed, or be removed and come back under its name
 /// (another driver, a USB modem, a TUN device of a program that starts again).
@@ -50,6 +51,24 @@ pub struct Ports {
     pub mobile: u32,
     /// How the kernel forwards between them.
     pub role: Role,
+}
+
+/// The indices of the two interfaces, which change if an interface comes back: towards the servers, towards
+/// the mobile devices.
+#[derive(Debug, Default)]
+pub struct Indices([AtomicU32; 2]);
+
+impl Indices {
+    /// Sets both.
+    pub fn set(&self, ports: &Ports) {
+        for (index, port) in self.0.iter().zip([ports.server, ports.mobile]) {
+            index.store(port, Ordering::Relaxed);
+        }
+    }
+    /// Both at present.
+    pub fn get(&self) -> [u32; 2] {
+        self.0.each_ref().map(|index| index.load(Ordering::Relaxed))
+    }
 }
 
 /// How the kernel forwards between the interfaces.

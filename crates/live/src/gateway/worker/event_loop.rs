@@ -18,7 +18,7 @@ use crate::gateway::datapath::socket::{BATCH, PacketSocket};
 use crate::gateway::datapath::steering::{HEARTBEAT_TIMEOUT, Heartbeat, KernelPart};
 use crate::linux::priority::prefer_this_thread;
 use crate::realtime::clock;
-use crate::service::privileges;
+use crate::service::confinement::{Confined, confine};
 use anyhow::{Context, bail};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -158,7 +158,7 @@ impl Worker {
         // without the packets that they bring.
         prefer_this_thread();
         // Packets of strangers are parsed without any privilege.
-        privileges::keep(&[], None).context("cannot give up privileges")?;
+        confine(Confined::Worker)?;
         loop {
             let (now, before) = (clock::now(), self.counters.bytes_in);
             self.turned_at.store(now.as_nanos(), Ordering::Relaxed);
@@ -323,7 +323,8 @@ impl Worker {
             let mut lost = 0;
             for port in &mut self.ports {
                 lost += u64::from(port.socket.drops().context("cannot read a socket's counters")?);
-                if !port.socket.has_interface() || !port.exit().has_interface() {
+                // The gateway waits for an interface; the pair of routed mode is its own.
+                if port.has_lost_exit() {
                     bail!("an interface is gone");
                 }
             }
@@ -403,6 +404,10 @@ impl Worker {
             WorkerRequest::Capture(tap) => {
                 self.engine.taps.sweep(now);
                 self.engine.taps.add(tap);
+            }
+            WorkerRequest::Attach(side, socket) => {
+                self.ports[side as usize].replace(socket, &mut self.counters);
+                self.engine.on_absence(now);
             }
         }
     }

@@ -5,12 +5,15 @@
 //! thread. The control plane sends requests to the workers by channels and never touches their connections
 //! itself.
 
+mod interfaces;
+
+use super::away::Away;
 use super::capture::{self, Captured};
 use super::experiments::Experiments;
 use super::filter_watch::FilterWatch;
 use super::leaving::{Acks, Leaving};
 use super::metrics;
-use super::notes::Notes;
+use super::notes::{Conditions, Notes};
 use super::protocol::{ExperimentRequest, Response, StopReport};
 use super::requests::{Page, Snapshot, WorkerRequest};
 use super::status::{DeviceStatus, FlowStatus, Overview, Status};
@@ -18,17 +21,17 @@ use crate::gateway::config::{GatewayConfig, Mode};
 use crate::gateway::counter::Counter;
 use crate::gateway::crash_recovery::guardian::Guardian;
 use crate::gateway::datapath::steering::Steering;
-use crate::gateway::experiment::ExperimentStatus;
-use crate::gateway::interfaces::{bridge, firewall, mtu, router};
+use crate::gateway::experiment::{ExperimentStatus, Successor};
+use crate::gateway::interfaces::mtu;
+use crate::gateway::interfaces::ports::{Indices, Interface, Ports};
 use crate::gateway::random::random;
 use crate::realtime::clock;
 use crate::service::log::{self, Level};
-use anyhow::{Context, bail};
 use paceline_net::{Duration, FlowKey, Instant};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
 use paceline_pep::ack_filter::Finding;
 use paceline_pep::experiment::Assignment;
-use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,6 +54,16 @@ pub(crate) struct WorkerHandle {
     pub turned_at: Arc<AtomicU64>,
 }
 
+/// The interfaces at which a gateway works.
+pub(crate) struct Place {
+    pub ports: Ports,
+    /// The indices, as the thread that follows the bridge sees them.
+    pub indices: Arc<Indices>,
+    /// By side, a second descriptor of each worker's socket: a socket stays open after its worker has ended,
+    /// since the others would get its packets otherwise.
+    pub sockets: [Vec<OwnedFd>; 2],
+}
+
 /// A running gateway, as its operator sees it.
 pub struct ControlPlane {
     /// Version and commit.
@@ -71,6 +84,10 @@ pub struct ControlPlane {
     aside: AtomicBool,
     notes: Mutex<Notes>,
     leaving: Mutex<Leaving>,
+    place: Mutex<Place>,
+    away: Mutex<Away>,
+    /// The next socket of the thread that writes records.
+    records: Mutex<Option<Successor>>,
     /// The time limit of a stop that was requested and is not yet taken up.
     requested_stop: Mutex<Option<Duration>>,
     /// Clients that wait for the end of the gateway.
@@ -94,9 +111,12 @@ impl ControlPlane {
         (version, file): (String, Option<PathBuf>),
         config: GatewayConfig,
         steering: Steering,
+        place: Place,
         workers: Vec<WorkerHandle>,
         guardian: Option<Guardian>,
     ) -> Self {
+        let side = |name: &str, index| Interface { name: name.to_owned(), index };
+        let sides = [side(&config.server, place.ports.server), side(&config.mobile, place.ports.mobile)];
         Self {
             version,
             file,
@@ -112,6 +132,9 @@ impl ControlPlane {
             aside: AtomicBool::new(false),
             notes: Mutex::default(),
             leaving: Mutex::default(),
+            place: Mutex::new(place),
+            away: Mutex::new(Away::new(sides)),
+            records: Mutex::default(),
             requested_stop: Mutex::default(),
             stop_clients: Mutex::default(),
         }
@@ -317,44 +340,6 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Checks the interfaces, and passes changes on to the kernel programs. To be called about once a
-    /// second. If the gateway cannot work between its interfaces, the error says why, and the kernel forwards
-    /// everything until the problem is gone.
-    pub fn check_interfaces(&self) -> anyhow::Result<()> {
-        let config = self.config();
-        let fit = match config.mode {
-            Mode::Bridge => {
-                let (bridge, fit) = bridge::inspect(&config)?;
-                let set = |steering: &Steering| bridge.iter().try_for_each(|now| steering.set_bridge(now));
-                lock(&self.steering).iter().try_for_each(set)?;
-                fit.and_then(|()| firewall::check_bridge())
-            }
-            Mode::Routed => {
-                let interfaces =
-                    nix::ifaddrs::getifaddrs().context("cannot read this machine's addresses")?;
-                let addresses: Vec<IpAddr> =
-                    interfaces.filter_map(|interface| own_address(&interface)).collect();
-                lock(&self.steering).iter().try_for_each(|steering| steering.set_local(&addresses))?;
-                router::inspect(&config)?.and_then(|()| self.check_firewall(&config.server))
-            }
-        };
-        self.update_clamp(&config)?;
-        let aside = fit.is_err() || lock(&self.experiments).is_switched_off();
-        if self.aside.swap(aside, Ordering::Relaxed) != aside {
-            self.send_to_all(|| WorkerRequest::Aside(aside.then_some(config.drain)));
-        }
-        fit
-    }
-    fn check_firewall(&self, server: &str) -> anyhow::Result<()> {
-        if lock(&self.leaving).is_found() {
-            bail!(
-                "early acknowledgments do not leave this machine by {server}: a firewall drops those that conntrack \
-                 calls INVALID (`sysctl net.netfilter.nf_conntrack_tcp_be_liberal=1` has them pass), or a route \
-                 goes elsewhere; `paceline gateway reload` tries again"
-            );
-        }
-        Ok(())
-    }
     /// Whether acknowledgments are found not to leave this machine, since the last call. To be called several
     /// times a second; [`Self::check_interfaces`] then steps aside.
     pub fn check_leaving(&self) -> bool {
@@ -370,8 +355,12 @@ impl ControlPlane {
     /// notes that have appeared.
     pub fn check_notes(&self) -> Vec<String> {
         let (config, snapshot) = (self.config(), self.snapshot());
-        let halted = lock(&self.steering).as_ref().is_some_and(Steering::is_halted);
-        lock(&self.notes).check(&config, &snapshot.counters, halted)
+        let conditions = Conditions {
+            halted: lock(&self.steering).as_ref().is_some_and(Steering::is_halted),
+            unguarded: !self.is_guarded(),
+            gone: lock(&self.away).gone().map(str::to_owned),
+        };
+        lock(&self.notes).check(&config, &snapshot.counters, &conditions)
     }
     fn choose_devices(&self, assignment: Assignment) -> anyhow::Result<()> {
         lock(&self.steering).iter().try_for_each(|steering| steering.set_experiment(assignment))
@@ -442,10 +431,4 @@ impl ControlPlane {
             let _ = response.write_line(&mut stream); // the client may have disconnected
         }
     }
-}
-
-fn own_address(interface: &nix::ifaddrs::InterfaceAddress) -> Option<IpAddr> {
-    let address = interface.address.as_ref()?;
-    let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
-    v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))
 }

@@ -4,6 +4,7 @@ use super::datapath::layout;
 use super::mss_clamp::MssClamp;
 use super::policy::{Action, FORMER_RELAY, Policy};
 use crate::service::privileges;
+use nix::unistd::Group;
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::ack_filter::Comparison;
@@ -94,12 +95,19 @@ pub struct GatewayConfig {
     /// Group whose members may use the control socket; if absent, only the gateway's user and root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_group: Option<String>,
+    /// Group whose members may look at the control socket's state and change nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view_group: Option<String>,
     /// User as whom the gateway continues after its set-up, if root starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Address of the HTTP server for Prometheus' metrics; if absent, there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
+    /// Names of this machine by which the HTTP server may be asked, beside its addresses, `localhost` and its
+    /// own host name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics_hosts: Vec<String>,
     /// File in which an experiment outlives the gateway; if absent, beside the control socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<PathBuf>,
@@ -220,8 +228,13 @@ impl GatewayConfig {
     /// Checks that user and group exist.
     pub fn check_accounts(&self) -> anyhow::Result<()> {
         self.user.as_deref().map(privileges::user).transpose()?;
-        self.control_group.as_deref().map(privileges::group).transpose()?;
+        Self::group("control_group", self.control_group.as_ref())?;
+        Self::group("view_group", self.view_group.as_ref())?;
         Ok(())
+    }
+    /// The group that is the value of a key.
+    pub fn group(key: &str, name: Option<&String>) -> anyhow::Result<Option<Group>> {
+        name.map(|name| privileges::group(key, name)).transpose()
     }
     /// Exchanges the two interfaces.
     pub fn swap_sides(&mut self) {

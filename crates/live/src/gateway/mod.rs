@@ -28,7 +28,7 @@ mod worker;
 
 pub use config::{Filter, GatewayConfig, Limits, Mode, Sides};
 pub use control_plane::client::Client;
-pub use control_plane::metrics::text as metrics_text;
+pub use control_plane::metrics::{Health, text as metrics_text};
 pub use control_plane::operations::ControlPlane;
 pub use control_plane::protocol::{ExperimentRequest, Request, Response, StopReport};
 pub use control_plane::requests::Snapshot;
@@ -50,9 +50,10 @@ pub use policy::{Action, Policy};
 
 use crate::service::privileges;
 use anyhow::{Context, anyhow};
-use control_plane::control_socket::ControlSocket;
+use control_plane::control_socket::{Accounts, ControlSocket, Roles};
+use control_plane::hosts::Hosts;
 use control_plane::http;
-use control_plane::operations::{Place, WorkerHandle};
+use control_plane::operations::{Place, Program, WorkerHandle};
 use control_plane::requests::WorkerRequest;
 use crash_recovery::guardian::Guardian;
 use crash_recovery::journal::{Journal, Writer};
@@ -109,12 +110,17 @@ impl Gateway {
     pub fn start(config: GatewayConfig, setup: Setup) -> anyhow::Result<Self> {
         let (mut control, mut problem) = (None, None);
         let user = config.user.as_deref().map(privileges::user).transpose()?;
-        let group = config.control_group.as_deref().map(privileges::group).transpose()?;
+        let groups = [
+            GatewayConfig::group("control_group", config.control_group.as_ref())?,
+            GatewayConfig::group("view_group", config.view_group.as_ref())?,
+        ];
+        let accounts =
+            Accounts { user: user.as_ref(), control: groups[0].as_ref(), view: groups[1].as_ref() };
+        let roles = Roles::new(accounts);
         if setup.control {
-            let owners = (user.as_ref(), group.as_ref());
-            match ControlSocket::open(config.control.as_deref(), &config.default_control(), owners) {
+            match ControlSocket::open(config.control.as_deref(), &config.default_control(), accounts) {
                 Ok(opened) => control = Some(opened),
-                Err(error) if config.control.is_some() || group.is_some() => return Err(error),
+                Err(error) if config.control.is_some() || groups != [None, None] => return Err(error),
                 Err(error) => problem = Some(format!("cannot be asked while it runs: {error:#}")),
             }
         }
@@ -149,14 +155,17 @@ impl Gateway {
         };
         let guardian = setup.guardian.zip(journal.as_ref());
         let watched = interfaces::watched(&config, ports);
+        let opened = control.as_ref().map(|(opened, _): &(ControlSocket, UnixListener)| opened);
+        let rescue = opened.map(|opened| opened.path().with_extension("rescue.json"));
+        let (after_crash, report) = (opened.is_some_and(ControlSocket::has_replaced), rescue.as_deref());
         let guardian =
-            guardian.map(|(command, journal)| Guardian::start(command, journal, &watched)).transpose()?;
+            guardian.map(|(command, journal)| Guardian::start(command, journal, &watched, report)).transpose()?;
         let handle = |(requests, mut worker): Prepared| {
             worker.halt_by(Arc::clone(&halted));
             (WorkerHandle { requests, turned_at: worker.turned_at() }, worker)
         };
         let (handles, ready): (Vec<_>, Vec<_>) = prepared.into_iter().map(handle).unzip();
-        let program = (setup.version, setup.file);
+        let program = Program { version: setup.version, file: setup.file, after_crash, rescue };
         let place = Place { ports, indices, sockets };
         let control_plane =
             Arc::new(ControlPlane::new(program, config, steering, place, handles, guardian));
@@ -169,10 +178,11 @@ impl Gateway {
         }
         let (control, listener): (Option<ControlSocket>, Option<UnixListener>) = control.unzip();
         if let Some(listener) = listener {
-            ControlSocket::serve(listener, Arc::clone(&control_plane))?;
+            ControlSocket::serve(listener, Arc::clone(&control_plane), roles)?;
         }
         if let Some(listener) = metrics {
-            http::serve(listener, Arc::clone(&control_plane))?;
+            let hosts = Hosts::new(&control_plane.config().metrics_hosts);
+            http::serve(listener, Arc::clone(&control_plane), hosts)?;
         }
         let gateway = Self { control_plane, workers, _pair_lock: pair_lock, control, problem };
         gateway.control_plane.check_interfaces()?;

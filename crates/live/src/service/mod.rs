@@ -4,4 +4,5 @@
 pub mod confinement;
 pub mod log;
 pub mod notify;
+pub mod peer;
 pub mod privileges;

@@ -98,6 +98,9 @@ pub struct GuardArgs {
     /// Interfaces by name and index
     #[arg(value_name = "NAME:INDEX", num_args = 2..=3, required = true)]
     pub interfaces: Vec<Interface>,
+    /// File for the result
+    #[arg(long)]
+    pub report: Option<PathBuf>,
 }
 
 /// Parses a share such as `50%`.

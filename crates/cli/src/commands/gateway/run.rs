@@ -133,13 +133,7 @@ fn operate(gateway: &Gateway, signals: &mut OperatorSignals, manager: &mut Manag
                 OperatorSignal::Stop => stop = Some(control_plane.config().drain),
                 OperatorSignal::Reload => {
                     manager.reloading();
-                    match control_plane.reload() {
-                        Ok(()) => say(Level::Notice, "reloaded", "the configuration was read again"),
-                        Err(problem) => {
-                            let text = format!("the configuration stays as it was: {problem}");
-                            say(Level::Error, "reload-refused", &text);
-                        }
-                    }
+                    let _ = control_plane.reload(); // the log has the result
                     manager.ready(status);
                 }
             }
@@ -207,7 +201,7 @@ fn json(snapshot: &Snapshot) -> String {
 pub fn guard(args: &GuardArgs) -> Outcome {
     let own = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned().map_err(anyhow::Error::from);
     let (lifeline, journal) = (own(&io::stdin())?, own(&io::stdout())?);
-    let rescue = gateway::guard(lifeline, journal, args.interfaces.clone())?;
+    let rescue = gateway::guard(lifeline, journal, args.interfaces.clone(), args.report.as_deref())?;
     if rescue.exposed > 0 {
         let [exposed, whole, reset] =
             [rescue.exposed, rescue.whole, rescue.reset].map(|number| number.to_string());

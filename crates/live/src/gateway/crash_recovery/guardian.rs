@@ -21,6 +21,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,13 +56,17 @@ struct Watch {
 impl Guardian {
     /// Starts a guardian. `command` has to call [`guard`] with its standard input and output, and with the
     /// interfaces that it gets as arguments: towards the servers, towards the devices, and in routed mode the
-    /// device by which packets enter the kernel's routing.
+    /// device by which packets enter the kernel's routing. An option `--report` names the file for the result.
     pub(crate) fn start(
         mut command: Command,
         journal: &Journal,
         interfaces: &[Interface],
+        report: Option<&Path>,
     ) -> anyhow::Result<Self> {
         command.args(interfaces.iter().map(Interface::to_string));
+        if let Some(report) = report {
+            command.arg("--report").arg(report);
+        }
         // In a process group of its own, it does not get the terminal's signals.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::from(journal.share()?));
         let watch = Arc::<Watch>::default();
@@ -157,7 +162,13 @@ impl Watch {
 
 /// The guardian's main function: waits until the pipe is closed, and clears the connections of the journal.
 /// The third interface, in routed mode only, is the device by which packets enter the kernel's routing.
-pub fn guard(pipe: OwnedFd, journal: OwnedFd, interfaces: Vec<Interface>) -> anyhow::Result<Rescue> {
+/// `report` is a file for the result.
+pub fn guard(
+    pipe: OwnedFd,
+    journal: OwnedFd,
+    interfaces: Vec<Interface>,
+    report: Option<&Path>,
+) -> anyhow::Result<Rescue> {
     for number in [SIGINT, SIGTERM, SIGHUP] {
         // These signals end the gateway; the guardian has to run on.
         signal_hook::flag::register(number, Arc::default()).context("cannot catch signals")?;
@@ -178,5 +189,7 @@ pub fn guard(pipe: OwnedFd, journal: OwnedFd, interfaces: Vec<Interface>) -> any
     if entries.is_empty() {
         return Ok(Rescue::default());
     }
-    Rescuer::open(interfaces, entries)?.run()
+    let rescue = Rescuer::open(interfaces, entries)?.run()?;
+    report.into_iter().for_each(|file| rescue.write(file));
+    Ok(rescue)
 }

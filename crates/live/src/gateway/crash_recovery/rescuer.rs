@@ -27,10 +27,15 @@ use paceline_net::{
     Timestamps,
 };
 use paceline_pep::accelerator::Side;
+use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 /// Time after which the rescuer ends, while both interfaces are there. Chosen: seven probes with doubling
 /// intervals.
@@ -49,8 +54,11 @@ const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// in 500 ms (tcp_invalid_ratelimit).
 const PROBE_INTERVAL: Duration = Duration::from_millis(600);
 
+/// Most bytes read of a file with a result. Chosen: more than three numbers take.
+const MAX_REPORT_BYTES: u64 = 1024;
+
 /// The result of a guardian's work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Rescue {
     /// Connections with exposure when the gateway ended.
     pub exposed: usize,
@@ -58,6 +66,24 @@ pub struct Rescue {
     pub whole: usize,
     /// Of those, connections that were reset.
     pub reset: usize,
+}
+
+impl Rescue {
+    /// Writes a file for the next gateway, which reports the result. An error is ignored: the log has it too.
+    pub(super) fn write(&self, file: &Path) {
+        // A link in the place of the file could name any other one.
+        let _ = fs::remove_file(file);
+        if let (Ok(text), Ok(mut file)) = (serde_json::to_string(self), File::create_new(file)) {
+            let _ = file.write_all(text.as_bytes());
+        }
+    }
+    /// Reads the file, if there is one.
+    pub fn read(file: &Path) -> Option<Self> {
+        let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(file);
+        let mut text = String::new();
+        file.ok()?.take(MAX_REPORT_BYTES).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
 }
 
 /// The sockets on both interfaces, by side, and the one for packets that are no answers, if it is another one
@@ -390,6 +416,21 @@ fn parse(datagram: &[u8]) -> Option<Segment> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_result_is_read_again_and_no_link_is_followed() {
+        let folder = std::env::temp_dir().join(format!("paceline-rescue-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (file, victim) = (folder.join("box.rescue.json"), folder.join("victim"));
+        fs::write(&victim, "root only").unwrap();
+        std::os::unix::fs::symlink(&victim, &file).unwrap();
+        assert_eq!(Rescue::read(&file), None);
+        let result = Rescue { exposed: 3, whole: 1, reset: 2 };
+        (0..2).for_each(|_| result.write(&file));
+        let (read, kept) = (Rescue::read(&file), fs::read_to_string(&victim).unwrap());
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((read, kept.as_str()), (Some(result), "root only"));
+    }
 
     #[test]
     fn headers_of_truncated_datagrams_are_parsed() {

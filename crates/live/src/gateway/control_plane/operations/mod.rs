@@ -12,14 +12,17 @@ use super::capture::{self, Captured};
 use super::experiments::Experiments;
 use super::filter_watch::FilterWatch;
 use super::leaving::{Acks, Leaving};
-use super::metrics;
+use super::metrics::{self, Health};
 use super::notes::{Conditions, Notes};
+use super::process::Process;
 use super::protocol::{ExperimentRequest, Response, StopReport};
+use super::rates::Look;
 use super::requests::{Page, Snapshot, WorkerRequest};
 use super::status::{DeviceStatus, FlowStatus, Overview, Status};
 use crate::gateway::config::{GatewayConfig, Mode};
 use crate::gateway::counter::Counter;
 use crate::gateway::crash_recovery::guardian::Guardian;
+use crate::gateway::crash_recovery::rescuer::Rescue;
 use crate::gateway::datapath::steering::Steering;
 use crate::gateway::experiment::{ExperimentStatus, Successor};
 use crate::gateway::interfaces::mtu;
@@ -31,6 +34,7 @@ use paceline_net::{Duration, FlowKey, Instant};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
 use paceline_pep::ack_filter::Finding;
 use paceline_pep::experiment::Assignment;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -64,11 +68,22 @@ pub(crate) struct Place {
     pub sockets: [Vec<OwnedFd>; 2],
 }
 
-/// A running gateway, as its operator sees it.
-pub struct ControlPlane {
+/// The program of a gateway, and its last end.
+#[derive(Default)]
+pub(crate) struct Program {
     /// Version and commit.
     pub version: String,
-    file: Option<PathBuf>,
+    /// The file of the configuration.
+    pub file: Option<PathBuf>,
+    /// The gateway before this one did not end in order.
+    pub after_crash: bool,
+    /// The file with the result of the last guardian's work.
+    pub rescue: Option<PathBuf>,
+}
+
+/// A running gateway, as its operator sees it.
+pub struct ControlPlane {
+    program: Program,
     started_at: Instant,
     config: Mutex<Arc<GatewayConfig>>,
     /// None after the gateway has ended.
@@ -88,6 +103,8 @@ pub struct ControlPlane {
     away: Mutex<Away>,
     /// The next socket of the thread that writes records.
     records: Mutex<Option<Successor>>,
+    flow_look: Mutex<Option<Look<FlowKey>>>,
+    device_look: Mutex<Option<Look<IpAddr>>>,
     /// The time limit of a stop that was requested and is not yet taken up.
     requested_stop: Mutex<Option<Duration>>,
     /// Clients that wait for the end of the gateway.
@@ -108,7 +125,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ControlPlane {
     pub(crate) fn new(
-        (version, file): (String, Option<PathBuf>),
+        program: Program,
         config: GatewayConfig,
         steering: Steering,
         place: Place,
@@ -118,8 +135,7 @@ impl ControlPlane {
         let side = |name: &str, index| Interface { name: name.to_owned(), index };
         let sides = [side(&config.server, place.ports.server), side(&config.mobile, place.ports.mobile)];
         Self {
-            version,
-            file,
+            program,
             started_at: clock::now(),
             filter_watch: Mutex::new(FilterWatch::new(&config.filter)),
             config: Mutex::new(Arc::new(config)),
@@ -135,6 +151,8 @@ impl ControlPlane {
             place: Mutex::new(place),
             away: Mutex::new(Away::new(sides)),
             records: Mutex::default(),
+            flow_look: Mutex::default(),
+            device_look: Mutex::default(),
             requested_stop: Mutex::default(),
             stop_clients: Mutex::default(),
         }
@@ -205,7 +223,7 @@ impl ControlPlane {
     pub fn status(&self) -> Status {
         let (config, snapshot) = (self.config(), self.snapshot());
         Status {
-            version: self.version.clone(),
+            version: self.program.version.clone(),
             process: std::process::id(),
             server: config.server.clone(),
             mobile: config.mobile.clone(),
@@ -238,29 +256,81 @@ impl ControlPlane {
     }
     /// All metrics in Prometheus' text format.
     pub fn metrics(&self) -> String {
-        metrics::text(&self.snapshot(), &self.version, self.is_guarded())
+        let guardian = lock(&self.guardian);
+        let health = Health {
+            process: Process::read(),
+            guarded: guardian.as_ref().is_some_and(Guardian::is_running),
+            guardian_restarts: guardian.as_ref().map_or(0, Guardian::restarts),
+            after_crash: self.program.after_crash,
+            rescue: self.program.rescue.as_deref().and_then(Rescue::read),
+        };
+        drop(guardian);
+        metrics::text(&self.snapshot(), &self.program.version, &health)
     }
     /// The content of the page.
     pub fn overview(&self) -> Overview {
         let experiment = lock(&self.experiments).status();
         Overview { status: self.status(), devices: self.top_devices(TOP_DEVICES), experiment }
     }
-    /// Passes all accelerated connections to `take`, a page at a time, until it returns false.
+    /// Passes all accelerated connections to `take`, a page at a time, until it returns false. Their rates are
+    /// those since the last call, or else of half a second.
     pub fn flows(&self, mut take: impl FnMut(Vec<FlowStatus>) -> bool) {
-        self.pages(WorkerRequest::Flows, |page: Vec<FlowSnapshot>| {
-            take(page.into_iter().map(Into::into).collect())
+        let earlier = Self::earlier(&self.flow_look, |look| {
+            self.pages(WorkerRequest::Flows, |page: Vec<FlowSnapshot>| {
+                page.iter().for_each(|flow| look.note(flow.key, flow.delivered));
+                true
+            });
         });
+        let mut look = Look::now();
+        let mut complete = true;
+        self.pages(WorkerRequest::Flows, |page: Vec<FlowSnapshot>| {
+            let measured = |flow: FlowSnapshot| {
+                let rate = look.rate(&earlier, flow.key, flow.delivered);
+                FlowStatus { rate, ..flow.into() }
+            };
+            complete = take(page.into_iter().map(measured).collect());
+            complete
+        });
+        if complete {
+            *lock(&self.flow_look) = Some(look);
+        }
     }
-    /// The `count` devices that have acknowledged most.
+    /// The `count` devices that have acknowledged most. Their rates are those since the last call, or else of
+    /// half a second.
     pub fn top_devices(&self, count: usize) -> Vec<DeviceStatus> {
+        let earlier = Self::earlier(&self.device_look, |look| {
+            self.pages(WorkerRequest::Devices, |page: Vec<DeviceSnapshot>| {
+                page.iter().for_each(|device| look.note(device.address, device.delivered));
+                true
+            });
+        });
+        let mut look = Look::now();
         let mut top: Vec<DeviceStatus> = Vec::new();
         self.pages(WorkerRequest::Devices, |page: Vec<DeviceSnapshot>| {
-            top.extend(page.into_iter().map(DeviceStatus::from));
+            top.extend(page.into_iter().map(|device| {
+                let rate = look.rate(&earlier, device.address, device.delivered);
+                DeviceStatus { rate, ..device.into() }
+            }));
             top.sort_by_key(|device| (std::cmp::Reverse(device.delivered), device.address));
             top.truncate(count);
             true
         });
+        *lock(&self.device_look) = Some(look);
         top
+    }
+    /// The last look, or a new one if there is none that is recent; a further look gives rates from now on.
+    fn earlier<K: Ord + Copy>(
+        last: &Mutex<Option<Look<K>>>,
+        take: impl FnOnce(&mut Look<K>),
+    ) -> Look<K> {
+        let recent = lock(last).clone();
+        if let Some(look) = recent.filter(Look::wait) {
+            return look;
+        }
+        let mut look = Look::now();
+        take(&mut look);
+        look.wait();
+        look
     }
     fn pages<T>(
         &self,
@@ -295,10 +365,21 @@ impl ControlPlane {
         Some(captured)
     }
 
-    /// Reads the configuration file again. On an error, such as a changed key that is fixed at run time, the
-    /// old configuration stays in force; the error names the keys.
+    /// Reads the configuration file again, and reports it in the log. On an error, such as a changed key that is
+    /// fixed at run time, the old configuration stays in force; the error names the keys.
     pub fn reload(&self) -> Result<(), String> {
-        let path = self.file.as_ref().ok_or("the gateway was started without a file")?;
+        let done = self.try_reload();
+        let (level, event, text) = match &done {
+            Ok(()) => (Level::Notice, "reloaded", "the configuration was read again".to_owned()),
+            Err(problem) => {
+                (Level::Error, "reload-refused", format!("the configuration stays as it was: {problem}"))
+            }
+        };
+        log::message(level, &text, &[("PACELINE_EVENT", event)]);
+        done
+    }
+    fn try_reload(&self) -> Result<(), String> {
+        let path = self.program.file.as_ref().ok_or("the gateway was started without a file")?;
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
         let mut new = GatewayConfig::parse(&file, &text)?;

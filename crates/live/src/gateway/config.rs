@@ -3,6 +3,7 @@
 use super::datapath::layout;
 use super::mss_clamp::MssClamp;
 use super::policy::{Action, FORMER_RELAY, Policy};
+use crate::linux::memory::Available;
 use crate::service::privileges;
 use nix::unistd::Group;
 use paceline_net::{Bytes, Duration, Rate};
@@ -24,9 +25,10 @@ const MAX_NAME_BYTES: usize = 15;
 /// Most payload bytes of a super-packet. Derived from the 16-bit length of a datagram, less headers.
 const SUPER_PACKET: Bytes = Bytes(65_400);
 
-/// The default of `accelerator.memory`: the machine's memory divided by this. Chosen: see [`default_memory`].
+/// The default of `accelerator.memory`: the available memory divided by this. Chosen: see [`default_memory`].
 const HOST_MEMORY_DIVISOR: u64 = 4;
-/// Smallest default of `accelerator.memory`. Chosen: enough for some dozen devices of 2 MiB each.
+/// Smallest default of `accelerator.memory`, where half of the available memory is more. Chosen: enough for
+/// some dozen devices of 2 MiB each.
 const MIN_DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
 /// Folder of the control sockets whose configuration names no other place.
 pub const CONTROL_FOLDER: &str = "/run/paceline";
@@ -132,6 +134,9 @@ pub struct GatewayConfig {
     /// `control` is from the command line, and a reload keeps it.
     #[serde(skip)]
     control_named: bool,
+    /// The memory that this process may use, when the configuration was read.
+    #[serde(skip)]
+    available: Available,
 }
 
 /// Table `[filter]`.
@@ -188,11 +193,10 @@ fn default_workers() -> usize {
 fn default_tick() -> Duration {
     Duration::from_micros(100)
 }
-/// A quarter of the machine's memory, 64 MiB at least. Chosen: the rest is for the kernel's buffers and other
-/// programs.
-fn default_memory() -> Bytes {
-    let total = nix::sys::sysinfo::sysinfo().map_or(0, |info| info.ram_total());
-    Bytes((total / HOST_MEMORY_DIVISOR).max(MIN_DEFAULT_MEMORY_BYTES))
+/// A quarter of the available memory, 64 MiB at least if that is no more than half. Chosen: the rest is for the
+/// kernel's buffers, which a control group pays for as well, and for other programs.
+fn default_memory(available: u64) -> Bytes {
+    Bytes((available / HOST_MEMORY_DIVISOR).max(MIN_DEFAULT_MEMORY_BYTES.min(available / 2)))
 }
 fn default_drain() -> Duration {
     Duration::from_secs(30)
@@ -203,6 +207,7 @@ impl GatewayConfig {
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         let mut config: Self = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
         config.notes = former_names(file, text);
+        config.available = Available::read();
         config.check().map_err(|problem| format!("{file}: {problem}"))?;
         Ok(config)
     }
@@ -217,7 +222,8 @@ impl GatewayConfig {
     pub fn resolved(&self) -> String {
         let known = self.sides == Sides::Configured;
         let control = self.control.clone().or_else(|| known.then(|| self.default_control()));
-        toml::to_string(&Self { control, ..self.clone() })
+        let accelerator = Accelerator { memory: Some(self.memory()), ..self.accelerator.clone() };
+        toml::to_string(&Self { control, accelerator, ..self.clone() })
             .unwrap_or_else(|error| unreachable!("a checked configuration is TOML: {error}"))
     }
     /// Takes a control socket of the command line in place of the file's.
@@ -331,8 +337,22 @@ impl GatewayConfig {
 
     /// Memory for the data of all connections, of all workers together.
     pub fn memory(&self) -> Bytes {
-        let memory = self.accelerator.memory.unwrap_or_else(default_memory);
+        let memory = self.accelerator.memory.unwrap_or_else(|| default_memory(self.available.bytes));
         memory.min(self.limits.total_buffer.unwrap_or(Bytes(u64::MAX)))
+    }
+    /// Where the memory comes from, for the operator.
+    pub fn memory_source(&self) -> String {
+        let memory = self.memory();
+        let divided = default_memory(self.available.bytes);
+        let source = match (self.limits.total_buffer, self.accelerator.memory) {
+            (Some(most), _) if most == memory => "by limits.total_buffer".to_owned(),
+            (_, Some(_)) => "as configured".to_owned(),
+            (_, None) if divided.0 == self.available.bytes / HOST_MEMORY_DIVISOR => {
+                format!("a quarter of {}", self.available)
+            }
+            _ => format!("the least default, of {}", self.available),
+        };
+        format!("memory for data: {memory}, {source}")
     }
     /// The configuration of a worker's accelerator: its share of the limits.
     pub fn accelerator(&self, seed: u64) -> AcceleratorConfig {
@@ -430,6 +450,21 @@ mod tests {
         }
         let error = GatewayConfig::parse("box.toml", "server = \"a\"\nmobile = \"a\"").unwrap_err();
         assert!(error.contains("mobile = \"a\""), "{error}");
+    }
+
+    #[test]
+    fn memory_is_a_part_of_what_is_available_and_is_printed() {
+        let mib = |mib: u64| Bytes(mib << 20);
+        for (available, memory) in [(8192, 2048), (512, 128), (200, 64), (100, 50)] {
+            assert_eq!(default_memory(available << 20), mib(memory), "{available}");
+        }
+        let config = GatewayConfig::parse("box.toml", LEAST).unwrap();
+        let printed: toml::Table = config.resolved().parse().unwrap();
+        let memory = printed["accelerator"]["memory"].as_str().unwrap().parse::<Bytes>().unwrap();
+        assert_eq!(memory, config.memory());
+        assert!(config.memory_source().contains("of the"), "{}", config.memory_source());
+        let limited = GatewayConfig::parse("box.toml", &format!("{LEAST}[limits]\ntotal_buffer = \"2 MiB\"\n"));
+        assert_eq!(limited.unwrap().memory(), mib(2));
     }
 
     #[test]

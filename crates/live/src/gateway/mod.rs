@@ -13,6 +13,7 @@
 //!
 //! Left out: the bridge's features that inspect packets (`ebtables`), which taken packets bypass.
 
+mod check;
 mod config;
 mod control_plane;
 mod counter;
@@ -26,6 +27,7 @@ mod policy;
 mod random;
 mod worker;
 
+pub use check::{Report, check};
 pub use config::{Filter, GatewayConfig, Limits, Mode, Sides};
 pub use control_plane::client::Client;
 pub use control_plane::metrics::{Health, text as metrics_text};
@@ -42,7 +44,6 @@ pub use experiment::ExperimentStatus;
 pub use interfaces::device::check_interfaces;
 pub use interfaces::firewall::{remark as firewall_remark, warning as firewall_warning};
 pub use interfaces::ports::Interface;
-pub use interfaces::mtu::{MtuReport, check as check_mtu};
 pub use interfaces::side_detection::detect_sides;
 pub use mss_clamp::MssClamp;
 pub use path_mtu::{PathMtu, find as path_mtu};

@@ -39,13 +39,9 @@ pub fn run(args: &RunArgs) -> Outcome {
     config.check_accounts().map_err(wrong)?;
     if args.check {
         gateway::check_interfaces(&config).map_err(wrong)?;
-        let report = gateway::check_mtu(&config).map_err(wrong)?;
-        let firewall = gateway::firewall_warning(&config);
-        report
-            .warnings
-            .iter()
-            .chain(&firewall)
-            .for_each(|warning| say(Level::Warning, "note", &format!("{file}: {warning}")));
+        let report = gateway::check(&config).map_err(wrong)?;
+        let warn = |warning: &String| say(Level::Warning, "note", &format!("{file}: {warning}"));
+        report.warnings.iter().for_each(warn);
         // The facts are comments of the printed configuration.
         let facts: String = report.facts.iter().map(|fact| format!("# {fact}\n")).collect();
         output::print(&format!("{}{facts}", config.resolved()))?;

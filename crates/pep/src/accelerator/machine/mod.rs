@@ -137,7 +137,9 @@ impl Accelerator {
             }
             (Some(slot), _) => self.on_segment(now, slot, side, packet),
             (None, Side::Mobile) => {
-                self.openings.on_client(now, &key, &packet, &tcp);
+                if self.openings.on_client(now, &key, &packet, &tcp) {
+                    self.shared.stats.bypass(BypassReason::OneSided);
+                }
                 if tcp.flags.contains(TcpFlags::RST) {
                     self.openings.take(&key);
                 }

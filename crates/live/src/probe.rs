@@ -120,7 +120,7 @@ fn police_remarks() -> Option<String> {
     let without_admin = !has_capability(CAP_SYS_ADMIN);
     let remarks = [(without_tcx, POLICE_WITHOUT_TCX), (without_admin, POLICE_WITHOUT_ADMIN)];
     let remarks = remarks.into_iter().filter(|(is, _)| *is).map(|(_, remark)| remark.to_owned());
-    // What is pinned outlives its command; without a pin, a policer ends with its process.
+    // Without a pin, a policer ends with its process.
     let unpinned = crate::linux::bpf_fs::trial().err();
     let unpinned = unpinned.map(|error| format!("without --pin, which does not work: {error:#}"));
     let remarks: Vec<String> = remarks.chain(unpinned).collect();

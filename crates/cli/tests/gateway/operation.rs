@@ -248,7 +248,7 @@ fn metrics_status_flows_and_captures_describe_a_running_gateway() {
     let rates: Vec<u64> =
         flows["flows"].as_array().unwrap().iter().map(|flow| flow["rate"].as_u64().unwrap()).collect();
     let sum: u64 = rates.iter().sum();
-    assert!((50_000_000..300_000_000).contains(&sum) && flow["allowed"].as_u64() > Some(0), "{rates:?}");
+    assert!((1_000_000..300_000_000).contains(&sum) && flow["allowed"].as_u64() > Some(0), "{rates:?}");
     let name = flow["flow"].as_str().unwrap();
     let table = testbed.control(&["flows"]);
     assert!(table.code == 0 && table.stdout.contains(name), "{table:?}");

@@ -296,7 +296,7 @@ print(\"open\",flush=True); time.sleep(60)'";
     testbed.stop(gateway);
 }
 
-/// The folder of the control socket belongs to the lower user, who puts a link in the place of the socket.
+/// The lower user owns the folder of the control socket, and puts a link in the place of the socket.
 #[test]
 fn a_link_in_the_place_of_the_socket_gives_no_file_away() {
     let Some(testbed) = Testbed::new(&["python3", "setpriv"]) else { return };

@@ -1,5 +1,5 @@
-//! Checks of a configuration on this machine that `--check` makes beside those of the interfaces: whether files
-//! can be written, and settings that an operator should know of. They change nothing.
+//! Checks of a configuration on this machine that `--check` makes beside those of the interfaces: whether
+//! files can be written, and settings that an operator should know of. They change nothing.
 
 use super::config::{GatewayConfig, Mode};
 use super::interfaces::{firewall, mtu, router};
@@ -15,7 +15,7 @@ use std::path::Path;
 /// The result of [`check`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// What the configuration means on this machine.
+    /// The effects of the configuration on this machine.
     pub facts: Vec<String>,
     /// Settings that cost much or show much.
     pub warnings: Vec<String>,

@@ -193,8 +193,8 @@ fn default_workers() -> usize {
 fn default_tick() -> Duration {
     Duration::from_micros(100)
 }
-/// A quarter of the available memory, 64 MiB at least if that is no more than half. Chosen: the rest is for the
-/// kernel's buffers, which a control group pays for as well, and for other programs.
+/// A quarter of the available memory, 64 MiB at least if that is no more than half. Chosen: the rest is for
+/// the kernel's buffers, which count in a control group as well, and for other programs.
 fn default_memory(available: u64) -> Bytes {
     Bytes((available / HOST_MEMORY_DIVISOR).max(MIN_DEFAULT_MEMORY_BYTES.min(available / 2)))
 }

@@ -240,7 +240,8 @@ impl Drop for Gateway {
     }
 }
 
-/// Makes the workers with their sockets and engines. Also returns a second descriptor of each socket, by side.
+/// Makes the workers with their sockets and engines. Also returns a second descriptor of each socket, by
+/// side.
 fn prepare(
     config: &GatewayConfig,
     steering: &Steering,

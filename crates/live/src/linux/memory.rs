@@ -5,8 +5,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Limits of version 1 from here on are none. By definition of Linux, which rounds the largest number of bytes
-/// down to a page.
+/// Limits of version 1 from here on are none. By definition of Linux, which rounds the largest number of
+/// bytes down to a page.
 const NO_LIMIT: u64 = 1 << 62;
 
 /// An amount of memory and its source.

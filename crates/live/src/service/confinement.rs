@@ -115,7 +115,7 @@ mod former {
     pub const COMMON: &[c_long] = &[libc::SYS_poll, libc::SYS_time];
     pub const FILES: &[c_long] = &[libc::SYS_stat, libc::SYS_lstat];
     pub const WRITING: &[c_long] = &[libc::SYS_mkdir, libc::SYS_open, libc::SYS_rename, libc::SYS_unlink];
-    /// AUDIT_ARCH_X86_64 of linux/audit.h.
+    /// AUDIT_ARCH_X86_64. By definition of Linux (linux/audit.h).
     pub const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
 }
 #[cfg(not(target_arch = "x86_64"))]
@@ -124,25 +124,26 @@ mod former {
     pub const COMMON: &[c_long] = &[];
     pub const FILES: &[c_long] = &[];
     pub const WRITING: &[c_long] = &[];
-    /// AUDIT_ARCH_AARCH64 of linux/audit.h.
+    /// AUDIT_ARCH_AARCH64. By definition of Linux (linux/audit.h).
     pub const ARCHITECTURE: Option<u32> =
         if cfg!(target_arch = "aarch64") { Some(0xc000_00b7) } else { None };
 }
 
 /// Reading, writing and deleting entries of maps: BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM and
-/// BPF_MAP_DELETE_ELEM of linux/bpf.h.
+/// BPF_MAP_DELETE_ELEM. By definition of Linux (linux/bpf.h).
 const MAPS: Condition = Condition { call: libc::SYS_bpf, argument: 0, mask: !0, values: &[1, 2, 3] };
-/// The name of a thread.
+/// The name of a thread (PR_SET_NAME). By definition of prctl(2).
 const NAMES: Condition =
     Condition { call: libc::SYS_prctl, argument: 0, mask: !0, values: &[libc::PR_SET_NAME as u32] };
-/// Threads, not processes. `clone3`, whose flags cannot be seen, is unknown: the C library takes this one.
+/// Threads, not processes. By definition of clone(2). `clone3`, whose flags a filter cannot see, counts as
+/// unknown, and the C library takes this one.
 const THREADS: Condition = Condition {
     call: libc::SYS_clone,
     argument: 0,
     mask: libc::CLONE_THREAD as u32,
     values: &[libc::CLONE_THREAD as u32],
 };
-/// Files to read.
+/// Files that are opened to be read. By definition of open(2).
 const READING: Condition = Condition {
     call: libc::SYS_openat,
     argument: 2,
@@ -179,7 +180,7 @@ fn program(work: Confined) -> Vec<libc::sock_filter> {
     program
 }
 
-/// Offset of the low half of an argument.
+/// Offset of the low half of an argument. By definition of the byte order.
 const LOW_HALF: u32 = if cfg!(target_endian = "big") { 4 } else { 0 };
 
 fn deny(error: i32) -> u32 {

@@ -39,8 +39,8 @@ impl Away {
     pub fn gone(&self) -> Option<&str> {
         self.gone.as_deref()
     }
-    /// Looks whether the interfaces are there. If they have come back, `attach` has to give their indices when
-    /// the gateway works at them. To be called many times a second.
+    /// Looks whether the interfaces are there. If they have come back, `attach` has to give their indices
+    /// when the gateway works at them. To be called many times a second.
     pub fn look(&mut self, attach: impl FnOnce() -> anyhow::Result<[u32; 2]>) -> Option<Message> {
         let gone: Vec<&Interface> = self.sides.iter().filter(|side| !side.is_there()).collect();
         if gone.is_empty() {

@@ -202,7 +202,7 @@ impl Roles {
             view: accounts.view.map(|group| group.gid),
         }
     }
-    /// The rights of a client. Without a group that may only look, all who can open the socket may do all.
+    /// The rights of a client. Without a `view_group`, the rights of the file decide.
     fn of(&self, stream: &UnixStream) -> Role {
         let Some(view) = self.view else { return Role::All };
         let (Ok(user), Ok(groups)) = (peer::user(stream.as_fd()), peer::groups(stream.as_fd())) else {

@@ -22,9 +22,8 @@ impl<K: Ord + Copy> Look<K> {
     pub fn now() -> Self {
         Self { at: clock::now(), delivered: BTreeMap::new() }
     }
-    /// Notes an entry, and gives its rate in b/s since an earlier look. One that was not there then has
-    /// acknowledged everything since. Keys that are there twice, as of a device in two accelerators, are added
-    /// up.
+    /// Notes an entry, and gives its rate in b/s since an earlier look. A new entry has acknowledged all of
+    /// its bytes since. Keys that are there twice, as of a device in two accelerators, are added up.
     pub fn rate(&mut self, since: &Self, key: K, delivered: u64) -> u64 {
         let all = self.delivered.entry(key).or_default();
         *all += delivered;

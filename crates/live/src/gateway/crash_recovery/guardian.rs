@@ -31,8 +31,8 @@ use std::thread;
 const SHORT_LIFE: Duration = Duration::from_secs(1);
 /// So many of them in a row are started again at once. Chosen: more than a test or an operator ends.
 const QUICK_STARTS: u32 = 20;
-/// Pause before a further start then, or after a start that failed. Chosen: costs no processor time to speak
-/// of.
+/// Pause before a further start then, or after a start that failed. Chosen: a start costs some milliseconds
+/// of processor time.
 const START_PAUSE: Duration = Duration::from_secs(1);
 /// Longest wait for the first guardian to be there. Chosen: far longer than it takes; later connections are
 /// acknowledged early as soon as it is.
@@ -44,7 +44,7 @@ pub struct Guardian {
     presence: Presence,
 }
 
-/// What the gateway shares with the thread that waits for the guardian's end.
+/// The state that the gateway shares with the thread that waits for the guardian's end.
 #[derive(Default)]
 struct Watch {
     /// Closed at the gateway's end.
@@ -56,7 +56,7 @@ struct Watch {
 impl Guardian {
     /// Starts a guardian. `command` has to call [`guard`] with its standard input and output, and with the
     /// interfaces that it gets as arguments: towards the servers, towards the devices, and in routed mode the
-    /// device by which packets enter the kernel's routing. An option `--report` names the file for the result.
+    /// device by which packets enter the kernel's routing. The option `--report` names a file for the result.
     pub(crate) fn start(
         mut command: Command,
         journal: &Journal,

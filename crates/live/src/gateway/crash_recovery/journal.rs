@@ -11,8 +11,7 @@
 //! The memory (memfd_create(2)) is as large as the largest table; the kernel allocates the pages that were
 //! written. Its size is sealed, so that no process can truncate it under another one.
 
-#![allow(unsafe_code)]
-
+use super::memory::Memory;
 use super::presence::Presence;
 use crate::gateway::datapath::frame::Link;
 use anyhow::{Context, bail};
@@ -23,9 +22,9 @@ use paceline_net::{FlowKey, SeqNumber};
 use paceline_pep::accelerator::{FlowRecord, Side};
 use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// 64-bit words of a record. Layout: the offsets below, padded to 128 bytes.
 const WORDS: usize = 16;
@@ -33,8 +32,6 @@ const WORDS: usize = 16;
 /// then for each worker the number of slots that were ever used, 64 bytes apart so that workers do not share
 /// cache lines.
 const HEADER: usize = 8 * (1 + crate::gateway::config::MAX_WORKERS);
-/// Layout: the word of which 32 bits are the guardian's presence.
-const PRESENCE: usize = 2;
 /// Chosen: identifies the layout and its version.
 const MAGIC: u64 = u64::from_be_bytes(*b"pacejnl3");
 /// Slots of all workers together. Same as the largest `limits.max_flows` of a configuration.
@@ -61,55 +58,6 @@ const HAS_TIMESTAMPS: u64 = 1 << 16;
 /// and a bit for each that says whether it has a checksum.
 const TUNNEL_LENGTHS: usize = 24;
 const TUNNEL_CHECKSUMS: usize = 40;
-
-/// A mapping of the journal's memory into this process.
-pub struct Memory {
-    start: *const AtomicU64,
-    words: usize,
-}
-
-// SAFETY: the memory is accessed as atomic words only.
-unsafe impl Send for Memory {}
-// SAFETY: as above.
-unsafe impl Sync for Memory {}
-
-impl Memory {
-    fn map(fd: &OwnedFd, words: usize) -> anyhow::Result<Self> {
-        // SAFETY: a new mapping at an address of the kernel's choice; the descriptor is open.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                8 * words,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error()).context("cannot map the journal");
-        }
-        Ok(Self { start: start.cast(), words })
-    }
-    fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is page-aligned and has `words` words for as long as `self` lives; the file is
-        // sealed against shrinking.
-        unsafe { std::slice::from_raw_parts(self.start, self.words) }
-    }
-    /// The number of the guardian's thread while there is one: see [`Presence`].
-    pub fn presence(&self) -> &AtomicU32 {
-        // SAFETY: the first half of a word of the mapping, which is accessed in this way alone.
-        unsafe { AtomicU32::from_ptr(self.words()[PRESENCE].as_ptr().cast()) }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made in `map` with this length, and there are no references into it any
-        // more.
-        unsafe { libc::munmap(self.start.cast_mut().cast(), 8 * self.words) };
-    }
-}
 
 /// The journal of a running gateway.
 pub struct Journal {
@@ -166,7 +114,7 @@ impl Journal {
 }
 
 impl Writer {
-    /// Whether there is a guardian, who would read the journal.
+    /// Whether there is a guardian that reads the journal after a crash.
     pub fn is_guarded(&self) -> bool {
         Presence::is_in(&self.memory)
     }

@@ -9,6 +9,7 @@
 
 pub mod guardian;
 pub mod journal;
+mod memory;
 pub mod presence;
 pub mod rescuer;
 mod watched;

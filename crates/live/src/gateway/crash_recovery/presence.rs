@@ -1,10 +1,10 @@
 //! The presence of the guardian, as the workers see it without a system call: 32 bits of the journal's memory
-//! with the number of the guardian's thread. The kernel clears them when the guardian dies, however that
-//! happens: they are a robust futex (get_robust_list(2)) of the guardian. Where the kernel does not do it, the
-//! thread that waits for the guardian's end does, some milliseconds later.
+//! with the number of the guardian's thread. They are a robust futex (get_robust_list(2)) of the guardian:
+//! the kernel clears them when the guardian dies, however that happens. The thread that waits for the
+//! guardian's end clears them too, some milliseconds later.
 #![allow(unsafe_code)]
 
-use super::journal::Memory;
+use super::memory::Memory;
 use std::ptr::{self, from_ref};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -46,7 +46,7 @@ impl Watched {
         };
         match open {
             Ok(socket) => self.socket = Some(socket),
-            // It went again meanwhile.
+            // The interface is gone again.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO)) => {}
             Err(error) => return Err(error),
         }

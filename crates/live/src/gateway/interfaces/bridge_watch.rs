@@ -6,8 +6,8 @@
 //! - Frames for this machine, also for a second address of the bridge (macvlan, VRRP), and frames for a host
 //!   behind the port that they came by are left to the bridge.
 //!
-//! Changes arrive by netlink within a millisecond; everything is read again every few seconds, after changes of
-//! links, since some addresses come without a message, and when an interface has come back with another index.
+//! Changes arrive by netlink within a millisecond; everything is read again every few seconds, after changes
+//! of links, since some addresses come without a message, and when an interface has come back.
 
 use super::ports::Indices;
 use crate::gateway::datapath::steering::BridgeMaps;

@@ -24,8 +24,8 @@ pub mod side_detection;
 use crate::gateway::config::GatewayConfig;
 use ports::{Interface, Ports, Role};
 
-/// The interfaces of a gateway by name and index: towards the servers, towards the devices, and in routed mode
-/// the device by which packets enter the kernel's routing.
+/// The interfaces of a gateway by name and index: towards the servers, towards the devices, and in routed
+/// mode the device by which packets enter the kernel's routing.
 pub fn watched(config: &GatewayConfig, ports: Ports) -> Vec<Interface> {
     let interface = |name: &str, index| Interface { name: name.to_owned(), index };
     let sides = [interface(&config.server, ports.server), interface(&config.mobile, ports.mobile)];

@@ -116,9 +116,10 @@ impl Accelerator {
         }
     }
 
-    /// Ends the acceleration of a connection, which continues end to end. Its stored unsent
-    /// data is sent at once, and so is what the server was told of by SACK. The server would send it as well, but the last segments of a flight only after
-    /// its timeout, which the long round trips of a draining machine have raised to seconds.
+    /// Ends the acceleration of a connection, which continues end to end. Its stored unsent data is sent at
+    /// once, also beyond a gap. The server would send it as well, but the last segments of a flight and those
+    /// in SACK blocks only after its timeout, which the long round trips of a draining machine have raised to
+    /// seconds.
     pub(super) fn detach(&mut self, now: Instant, slot: u32) {
         self.shared.stats.flows_detached += 1;
         if let Some(entry) = self.flows.get_mut(slot)

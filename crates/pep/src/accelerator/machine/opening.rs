@@ -340,7 +340,8 @@ impl Openings {
         let current = self.table.get(slot).is_some_and(|opening| opening.serial == serial);
         current && self.table.remove(slot).is_some()
     }
-    /// A segment without SYN from the mobile side. Whether it shows that the server's packets do not pass here.
+    /// A segment without SYN from the mobile side. Whether it shows that the server's packets do not pass
+    /// here.
     pub fn on_client(&mut self, now: Instant, key: &FlowKey, packet: &Packet, tcp: &TcpHeader) -> bool {
         let Some(opening) = self.table.find(key).and_then(|slot| self.table.get_mut(slot)) else {
             return false;

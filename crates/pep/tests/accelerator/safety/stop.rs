@@ -191,8 +191,7 @@ fn new_parameters_apply_to_new_data_and_revoke_nothing() {
     bed.accelerator.invariants();
 }
 
-/// Data beyond a gap, of which the server was told by SACK, is not thrown away: the server would send it again
-/// only after a timeout.
+/// Data beyond a gap that are in SACK blocks are kept: the server would send them again only after a timeout.
 #[test]
 fn data_that_was_sacked_is_sent_before_the_connection_is_detached() {
     for fills_gap in [true, false] {

@@ -57,8 +57,8 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Looks whether the interfaces are there, and works at those that have come back. To be called many times
-    /// a second. True once when they have come back: [`Self::check_interfaces`] is due.
+    /// Looks whether the interfaces are there, and works at those that have come back. To be called many
+    /// times a second. True once when they have come back: [`Self::check_interfaces`] is due.
     pub fn follow_interfaces(&self) -> bool {
         let config = self.config();
         let told = lock(&self.away).look(|| self.attach_again(&config));
@@ -80,7 +80,7 @@ impl ControlPlane {
         log::message(level, &text, &[("PACELINE_EVENT", event)]);
         is_back
     }
-    /// Attaches programs and sockets to interfaces that have come back with other indices, which are returned.
+    /// Attaches programs and sockets to interfaces that have come back with other indices, and returns these.
     fn attach_again(&self, config: &GatewayConfig) -> anyhow::Result<[u32; 2]> {
         let ports = match config.mode {
             Mode::Bridge => bridge::join(config)?,

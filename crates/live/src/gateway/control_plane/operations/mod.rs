@@ -272,8 +272,8 @@ impl ControlPlane {
         let experiment = lock(&self.experiments).status();
         Overview { status: self.status(), devices: self.top_devices(TOP_DEVICES), experiment }
     }
-    /// Passes all accelerated connections to `take`, a page at a time, until it returns false. Their rates are
-    /// those since the last call, or else of half a second.
+    /// Passes all accelerated connections to `take`, a page at a time, until it returns false. Their rates
+    /// are those since the last call, or else of half a second.
     pub fn flows(&self, mut take: impl FnMut(Vec<FlowStatus>) -> bool) {
         let earlier = Self::earlier(&self.flow_look, |look| {
             self.pages(WorkerRequest::Flows, |page: Vec<FlowSnapshot>| {
@@ -365,8 +365,8 @@ impl ControlPlane {
         Some(captured)
     }
 
-    /// Reads the configuration file again, and reports it in the log. On an error, such as a changed key that is
-    /// fixed at run time, the old configuration stays in force; the error names the keys.
+    /// Reads the configuration file again, and reports it in the log. On an error, such as a changed key that
+    /// is fixed at run time, the old configuration stays in force; the error names the keys.
     pub fn reload(&self) -> Result<(), String> {
         let done = self.try_reload();
         let (level, event, text) = match &done {

@@ -1,6 +1,6 @@
-//! The end of the acceleration of a connection with data beyond a gap. The server was told of them by SACK, and
-//! sends them again only after a timeout (RFC 2018, section 8), if at all soon: so the client gets them, and
-//! its own SACK confirms them.
+//! Data beyond a gap when a connection is no longer accelerated. They are in SACK blocks that the server has,
+//! which sends them again only after a timeout (RFC 2018, section 8). The client gets them here, and confirms
+//! them by its own SACK blocks.
 
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::store::PartBeyond;

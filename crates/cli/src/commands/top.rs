@@ -156,8 +156,11 @@ fn page(before: &Snapshot, now: &Snapshot, history: &mut History) -> String {
     );
     text += &history.text();
     text.push('\n');
-    let _ =
-        writeln!(text, "{:40} {:>6} {:>10} {:>10} {:>10}", "device", "flows", "goodput", "allowed", "in flight");
+    let _ = writeln!(
+        text,
+        "{:40} {:>6} {:>10} {:>10} {:>10}",
+        "device", "flows", "goodput", "allowed", "in flight"
+    );
     let known: BTreeMap<_, u64> =
         before.flows.iter().map(|flow| ((flow.server, flow.mobile), flow.delivered)).collect();
     let delivered = |flow: &FlowStatus| {

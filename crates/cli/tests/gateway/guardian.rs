@@ -73,9 +73,8 @@ fn a_guardian_that_dies_is_started_again_and_clears_connections_after_a_crash() 
     for times in 1..=3 {
         let first = guardian(gateway.id());
         signal(first, "KILL");
-        let second = wait_for("another guardian", || {
-            Some(guardian(gateway.id())).filter(|process| *process != first)
-        });
+        let second =
+            wait_for("another guardian", || Some(guardian(gateway.id())).filter(|process| *process != first));
         wait_for("a guarded gateway", || (testbed.status()["guarded"] == true).then_some(()));
         assert!(is_running(second));
         let output = gateway.output_so_far().stderr;
@@ -131,7 +130,9 @@ fn without_a_guardian_nothing_is_acknowledged_early() {
     let status = testbed.status();
     assert_eq!(counter(&status["counters"], "early-acks"), between, "{status}");
     assert_eq!(status["guarded"], false);
-    wait_for("a note", || testbed.status()["notes"].to_string().contains("there is no guardian").then_some(()));
+    wait_for("a note", || {
+        testbed.status()["notes"].to_string().contains("there is no guardian").then_some(())
+    });
     allow_start(&program, true);
     wait_for("a guardian", || (testbed.status()["guarded"] == true).then_some(()));
     assert_eq!(ends(fetch_from(&testbed, SERVER, 3)), (3, 0));

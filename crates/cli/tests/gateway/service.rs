@@ -214,7 +214,10 @@ fn privileges_end_with_the_set_up_and_the_control_socket_is_for_one_group() {
     for name in ["worker0", "metrics", "records"] {
         let thread = format!("{}/status", thread_named(gateway.id(), name));
         wait_for("an end of the thread's privileges", || {
-            ["CapPrm", "CapEff", "CapAmb"].iter().all(|kind| status_field(&thread, kind) == set(&[])).then_some(())
+            ["CapPrm", "CapEff", "CapAmb"]
+                .iter()
+                .all(|kind| status_field(&thread, kind) == set(&[]))
+                .then_some(())
         });
         wait_for("a filter of system calls", || (status_field(&thread, "Seccomp") == "2").then_some(()));
     }
@@ -231,7 +234,8 @@ fn privileges_end_with_the_set_up_and_the_control_socket_is_for_one_group() {
     assert!(testbed.accelerates("file", HTTP));
     assert_eq!(testbed.control(&["reload"]).code, 0);
     wait_for("a record", || (testbed.dir.read("transfers.csv").lines().count() > 1).then_some(()));
-    let scrape = testbed.shell(&testbed.middlebox, "curl -sS --max-time 5 http://127.0.0.1:9464/metrics").stdout;
+    let scrape =
+        testbed.shell(&testbed.middlebox, "curl -sS --max-time 5 http://127.0.0.1:9464/metrics").stdout;
     assert!(scrape.contains("\npaceline_packets_left_total{by=\"policy\"} 0\n"), "{scrape}");
     let started = scrape.lines().find_map(|line| line.strip_prefix("process_start_time_seconds "));
     let now: f64 = testbed.shell(&testbed.middlebox, "date +%s").stdout.trim().parse().unwrap();
@@ -250,7 +254,10 @@ fn a_group_may_look_at_the_gateway_and_change_nothing() {
             let who = format!("setpriv --reuid nobody --regid nogroup --groups {group}");
             testbed.try_shell(
                 &testbed.middlebox,
-                &format!("{who} {PACELINE} gateway {request} --control {}", testbed.dir.join("ctl").display()),
+                &format!(
+                    "{who} {PACELINE} gateway {request} --control {}",
+                    testbed.dir.join("ctl").display()
+                ),
             )
         };
         for request in ["status", "flows --json"] {
@@ -306,13 +313,16 @@ fn a_link_in_the_place_of_the_socket_gives_no_file_away() {
     fs::set_permissions(testbed.dir.join("victim"), fs::Permissions::from_mode(0o600)).unwrap();
     testbed.shell(&testbed.middlebox, "chmod 755 .; chown nobody own");
     let socket = folder.join("ctl");
-    testbed.dir.write("plant.py", "import os, sys
+    testbed.dir.write(
+        "plant.py",
+        "import os, sys
 print('ready', flush=True)
 for _ in range(2000000):
     try:
         os.unlink('own/ctl')
         os.symlink('../victim', 'own/ctl')
-    except OSError: pass");
+    except OSError: pass",
+    );
     let plant = "setpriv --reuid nobody --regid nogroup --clear-groups python3 plant.py";
     let mut planter = testbed.start(&testbed.middlebox, "plant", plant);
     wait_for("the attacker", || planter.output_so_far().stdout.contains("ready").then_some(()));
@@ -343,7 +353,9 @@ fn a_user_or_group_that_is_missing_is_refused_by_the_check() {
 #[test]
 fn the_unit_waits_for_interfaces_and_has_the_folders_of_the_documents() {
     let value = |key: &str| {
-        UNIT.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap_or_else(|| panic!("no {key}"))
+        UNIT.lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+            .unwrap_or_else(|| panic!("no {key}"))
     };
     assert_eq!(value("StartLimitIntervalSec"), "0");
     assert!(!UNIT.contains("BindsTo=") && value("Restart") == "on-failure");

@@ -107,7 +107,8 @@ mod tests {
         fs::write(folder.join("file"), "").unwrap();
         let below_a_file = check("file/new.csv", None);
         let nobody = User::from_name("nobody").unwrap();
-        let as_nobody = nobody.map(|user| [check("new.csv", Some(&user)), check("open/new.csv", Some(&user))]);
+        let as_nobody =
+            nobody.map(|user| [check("new.csv", Some(&user)), check("open/new.csv", Some(&user))]);
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(own, [Ok(()), Ok(())]);
         assert!(a_folder.unwrap_err().contains("allowed: a file"));

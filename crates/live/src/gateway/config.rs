@@ -463,7 +463,8 @@ mod tests {
         let memory = printed["accelerator"]["memory"].as_str().unwrap().parse::<Bytes>().unwrap();
         assert_eq!(memory, config.memory());
         assert!(config.memory_source().contains("of the"), "{}", config.memory_source());
-        let limited = GatewayConfig::parse("box.toml", &format!("{LEAST}[limits]\ntotal_buffer = \"2 MiB\"\n"));
+        let limited =
+            GatewayConfig::parse("box.toml", &format!("{LEAST}[limits]\ntotal_buffer = \"2 MiB\"\n"));
         assert_eq!(limited.unwrap().memory(), mib(2));
     }
 

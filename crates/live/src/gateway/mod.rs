@@ -159,8 +159,9 @@ impl Gateway {
         let opened = control.as_ref().map(|(opened, _): &(ControlSocket, UnixListener)| opened);
         let rescue = opened.map(|opened| opened.path().with_extension("rescue.json"));
         let (after_crash, report) = (opened.is_some_and(ControlSocket::has_replaced), rescue.as_deref());
-        let guardian =
-            guardian.map(|(command, journal)| Guardian::start(command, journal, &watched, report)).transpose()?;
+        let guardian = guardian
+            .map(|(command, journal)| Guardian::start(command, journal, &watched, report))
+            .transpose()?;
         let handle = |(requests, mut worker): Prepared| {
             worker.halt_by(Arc::clone(&halted));
             (WorkerHandle { requests, turned_at: worker.turned_at() }, worker)
@@ -168,8 +169,7 @@ impl Gateway {
         let (handles, ready): (Vec<_>, Vec<_>) = prepared.into_iter().map(handle).unzip();
         let program = Program { version: setup.version, file: setup.file, after_crash, rescue };
         let place = Place { ports, indices, sockets };
-        let control_plane =
-            Arc::new(ControlPlane::new(program, config, steering, place, handles, guardian));
+        let control_plane = Arc::new(ControlPlane::new(program, config, steering, place, handles, guardian));
         let mut workers = Vec::new();
         for (index, worker) in ready.into_iter().enumerate() {
             let thread = thread::Builder::new().name(format!("worker{index}"));

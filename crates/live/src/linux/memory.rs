@@ -62,7 +62,8 @@ fn files(groups: &str, mounts: &str) -> Vec<PathBuf> {
         if !is_second && !controllers.split(',').any(|controller| controller == "memory") {
             continue;
         }
-        let names: &[&str] = if is_second { &["memory.max", "memory.high"] } else { &["memory.limit_in_bytes"] };
+        let names: &[&str] =
+            if is_second { &["memory.max", "memory.high"] } else { &["memory.limit_in_bytes"] };
         for mount in mounts.lines().filter_map(|line| Mount::parse(line, is_second)) {
             let folders = mount.folder(group);
             let around = folders.ancestors().take_while(|folder| folder.starts_with(&mount.point));
@@ -131,7 +132,10 @@ mod tests {
         assert_eq!(available(unit, SECOND, &[own]).0, 2 * GIB);
         assert_eq!(available(unit, SECOND, &[own, high]).0, GIB);
         let (bytes, source) = available(unit, SECOND, &[own, slice]);
-        assert_eq!((bytes, source.as_str()), (GIB / 2, "the 512 MiB of /sys/fs/cgroup/system.slice/memory.max"));
+        assert_eq!(
+            (bytes, source.as_str()),
+            (GIB / 2, "the 512 MiB of /sys/fs/cgroup/system.slice/memory.max")
+        );
         assert_eq!(available(unit, SECOND, &[none]), (8 * GIB, "the machine's 8192 MiB".to_owned()));
         // More than the machine has is no limit.
         let much = ("/sys/fs/cgroup/system.slice/gw.service/memory.max", "99999999999\n");

@@ -197,10 +197,7 @@ fn bind(path: &Path, accounts: Accounts<'_>) -> anyhow::Result<(UnixListener, bo
 impl Roles {
     /// The groups of the accounts.
     pub fn new(accounts: Accounts<'_>) -> Self {
-        Self {
-            control: accounts.control.map(|group| group.gid),
-            view: accounts.view.map(|group| group.gid),
-        }
+        Self { control: accounts.control.map(|group| group.gid), view: accounts.view.map(|group| group.gid) }
     }
     /// The rights of a client. Without a `view_group`, the rights of the file decide.
     fn of(&self, stream: &UnixStream) -> Role {
@@ -351,9 +348,8 @@ mod tests {
             assert_eq!(allowed(&request), [true, true, false], "{request:?}");
         }
         let start = ExperimentRequest::Start { share: 0.5, duration: Duration::from_secs(60), seed: None };
-        let capture = parse(
-            br#"{"capture":{"server":"10.0.0.1:1","mobile":"10.0.0.2:2","packets":1,"time":"1 s"}}"#,
-        );
+        let capture =
+            parse(br#"{"capture":{"server":"10.0.0.1:1","mobile":"10.0.0.2:2","packets":1,"time":"1 s"}}"#);
         let stop = Request::Stop { limit: None };
         let experiments = [start, ExperimentRequest::Stop].map(Request::Experiment);
         for request in [Request::Reload, stop, capture.unwrap()].into_iter().chain(experiments) {

@@ -35,7 +35,10 @@ impl Hosts {
                 let name = name_of(host);
                 Err((
                     "421 Misdirected Request",
-                    format!("{name}: allowed: an address, {}; metrics_hosts names others\n", self.0.join(", ")),
+                    format!(
+                        "{name}: allowed: an address, {}; metrics_hosts names others\n",
+                        self.0.join(", ")
+                    ),
                 ))
             }
             _ => Err(("400 Bad Request", "allowed: one Host\n".into())),
@@ -81,7 +84,8 @@ mod tests {
         ] {
             assert_eq!(check(host), Ok(()), "{host}");
         }
-        for host in ["evil.example", "evil.example:9464", "127.0.0.1.evil.example", "localhost.evil.example"] {
+        for host in ["evil.example", "evil.example:9464", "127.0.0.1.evil.example", "localhost.evil.example"]
+        {
             let (status, reason) = check(host).unwrap_err();
             assert!(status.starts_with("421") && reason.contains("metrics_hosts"), "{reason}");
         }

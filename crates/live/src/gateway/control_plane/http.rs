@@ -142,9 +142,7 @@ fn respond(
     };
     match path.split('?').next().unwrap_or("") {
         "/metrics" => Ok(("text/plain; version=0.0.4; charset=utf-8", control_plane.metrics())),
-        "/devices" => {
-            json(serde_json::to_string(&Response::Devices(control_plane.top_devices(TOP_DEVICES))))
-        }
+        "/devices" => json(serde_json::to_string(&Response::Devices(control_plane.top_devices(TOP_DEVICES)))),
         "/" => Ok(("text/html; charset=utf-8", PAGE.into())),
         "/state" => json(serde_json::to_string(&control_plane.overview())),
         _ => Err(("404 Not Found", "there are /, /state, /metrics and /devices\n".into())),

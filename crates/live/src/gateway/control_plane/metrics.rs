@@ -180,7 +180,8 @@ mod tests {
         let mut snapshot = Snapshot { counters, flow_count: 5, ..Snapshot::default() };
         [900_000, 2_500_000, u64::MAX / 4].iter().for_each(|rtt| snapshot.round_trips.record(*rtt));
         let rescue = Some(Rescue { exposed: 7, whole: 4, reset: 2 });
-        let health = Health { rescue, process: Process { cpu: 1.5, ..Process::default() }, ..Health::default() };
+        let health =
+            Health { rescue, process: Process { cpu: 1.5, ..Process::default() }, ..Health::default() };
         let text = text(&snapshot, "0.1 (\"x\")", &health);
         let (mut types, mut helps, mut series) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         for line in text.lines() {

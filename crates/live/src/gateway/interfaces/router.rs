@@ -82,7 +82,8 @@ pub fn inspect(config: &GatewayConfig) -> anyhow::Result<anyhow::Result<()>> {
 
 /// Warnings about settings with which the kernel does not forward between the interfaces.
 pub fn warnings(config: &GatewayConfig) -> Vec<String> {
-    let mut warnings: Vec<String> = check(config).err().map(|error| format!("{error:#}")).into_iter().collect();
+    let mut warnings: Vec<String> =
+        check(config).err().map(|error| format!("{error:#}")).into_iter().collect();
     let off = |interface: &&String| {
         fs::read_to_string(sysctl("ipv4", interface, "forwarding")).is_ok_and(|value| value.trim() == "0")
     };

@@ -148,7 +148,9 @@ impl Opening {
     /// A segment of the client, without a SYN of the server before it. Whether it is the first one.
     fn note_one_sided(&mut self, tcp: &TcpHeader) -> bool {
         let is_answer = tcp.flags.contains(TcpFlags::ACK) && !tcp.flags.contains(TcpFlags::RST);
-        is_answer && self.syns[Side::Server as usize].is_none() && !std::mem::replace(&mut self.one_sided, true)
+        is_answer
+            && self.syns[Side::Server as usize].is_none()
+            && !std::mem::replace(&mut self.one_sided, true)
     }
     /// A segment without SYN from the mobile side.
     fn on_client(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {

@@ -319,10 +319,7 @@ impl ControlPlane {
         top
     }
     /// The last look, or a new one if there is none that is recent; a further look gives rates from now on.
-    fn earlier<K: Ord + Copy>(
-        last: &Mutex<Option<Look<K>>>,
-        take: impl FnOnce(&mut Look<K>),
-    ) -> Look<K> {
+    fn earlier<K: Ord + Copy>(last: &Mutex<Option<Look<K>>>, take: impl FnOnce(&mut Look<K>)) -> Look<K> {
         let recent = lock(last).clone();
         if let Some(look) = recent.filter(Look::wait) {
             return look;

@@ -83,11 +83,19 @@ fn a_check_refuses_files_that_cannot_be_written_and_warns_of_settings() {
         testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} gateway box.toml --check"))
     };
     for key in ["records", "experiment"] {
-        for path in ["/proc/self/none.csv", "/proc/version/none.csv"] {
-            let output = check(&format!("{key} = \"{path}\"\n"));
-            let expected = format!("box.toml: {key} = \"{path}\": cannot be written: ");
-            assert!(output.code == 2 && output.stderr.contains(&expected), "{output:?}");
-        }
+        let path = "/proc/version/none.csv";
+        let output = check(&format!("{key} = \"{path}\"\n"));
+        let expected = format!("box.toml: {key} = \"{path}\": cannot be written: ");
+        assert!(output.code == 2 && output.stderr.contains(&expected), "{output:?}");
+        // As in the unit without the folder: a file system that must not be written.
+        let path = testbed.dir.join("sealed").join("new.csv");
+        testbed.dir.write("box.toml", format!("{key} = \"{}\"\n{INTERFACES}", path.display()));
+        let line = format!(
+            "mkdir -p sealed; unshare -m sh -c 'mount -t tmpfs -o ro none sealed && exec {PACELINE} gateway box.toml --check'"
+        );
+        let output = testbed.try_shell(&testbed.middlebox, &line);
+        assert!(output.code == 2 && output.stderr.contains("cannot be written: "), "{output:?}");
+        assert!(output.stderr.contains("Read-only file system"), "{output:?}");
         let fine = testbed.dir.join("new.csv");
         let output = check(&format!("{key} = \"{}\"\n", fine.display()));
         assert!(output.code == 0 && output.stderr.is_empty() && !fine.exists(), "{output:?}");

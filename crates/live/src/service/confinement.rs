@@ -210,7 +210,7 @@ fn install(program: &[libc::sock_filter]) -> nix::Result<()> {
     prctl::set_no_new_privs()?;
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     // SAFETY: the kernel reads the program, which outlives the call.
-    let result = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) };
+    let result = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::c_ulong::from(libc::SECCOMP_MODE_FILTER), &raw const filter) };
     nix::errno::Errno::result(result).map(|_| ())
 }
 

@@ -11,6 +11,7 @@ use crate::realtime::clock;
 use crate::service::confinement::{Confined, confine};
 use crate::service::log::{self, Level};
 use paceline_net::{Duration, Instant};
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -124,29 +125,29 @@ fn answer(stream: TcpStream, head: &str, control_plane: &ControlPlane, hosts: &H
     write_all(&stream, &[head.as_bytes(), body.as_bytes()].concat(), clock::now() + ANSWER_TIMEOUT)
 }
 
-/// The type of the answer and its content, or the status and the reason of a refusal.
-fn respond(
-    head: &str,
-    control_plane: &ControlPlane,
-    hosts: &Hosts,
-) -> Result<(&'static str, String), (&'static str, String)> {
+/// The type of an answer and its content, or the status and the reason of a refusal.
+type Answer = Result<(&'static str, String), (&'static str, String)>;
+
+fn respond(head: &str, control_plane: &ControlPlane, hosts: &Hosts) -> Answer {
     let mut words = head.split_whitespace();
     let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     hosts.check(head)?;
     if method != "GET" {
         return Err(("405 Method Not Allowed", "GET alone is allowed\n".into()));
     }
-    let json = |value: serde_json::Result<String>| {
-        let text = value.map_err(|error| ("500 Internal Server Error", format!("{error}\n")))?;
-        Ok(("application/json", text + "\n"))
-    };
     match path.split('?').next().unwrap_or("") {
         "/metrics" => Ok(("text/plain; version=0.0.4; charset=utf-8", control_plane.metrics())),
-        "/devices" => json(serde_json::to_string(&Response::Devices(control_plane.top_devices(TOP_DEVICES)))),
+        "/devices" => json(&Response::Devices(control_plane.top_devices(TOP_DEVICES))),
         "/" => Ok(("text/html; charset=utf-8", PAGE.into())),
-        "/state" => json(serde_json::to_string(&control_plane.overview())),
+        "/state" => json(&control_plane.overview()),
         _ => Err(("404 Not Found", "there are /, /state, /metrics and /devices\n".into())),
     }
+}
+
+fn json(value: &impl Serialize) -> Answer {
+    let text = serde_json::to_string(value);
+    let text = text.map_err(|error| ("500 Internal Server Error", format!("{error}\n")))?;
+    Ok(("application/json", text + "\n"))
 }
 
 /// The time until a deadline, which is not over.

@@ -18,6 +18,8 @@ pub enum Confined {
     Http,
     /// Receives headers by a socket that is open, and writes to a file.
     Observer,
+    /// Asks the kernel's routing netlink, and writes to maps of the kernel programs.
+    Follower,
 }
 
 /// Gives up all capabilities, and all system calls that this work does not need.
@@ -44,6 +46,7 @@ const COMMON: &[c_long] = &[
     libc::SYS_exit_group,
     libc::SYS_fcntl,
     libc::SYS_futex,
+    libc::SYS_getcpu,
     libc::SYS_getpid,
     libc::SYS_getrandom,
     libc::SYS_gettid,
@@ -143,6 +146,9 @@ const THREADS: Condition = Condition {
     mask: libc::CLONE_THREAD as u32,
     values: &[libc::CLONE_THREAD as u32],
 };
+/// Sockets of netlink (AF_NETLINK). By definition of socket(2).
+const NETLINK: Condition =
+    Condition { call: libc::SYS_socket, argument: 0, mask: !0, values: &[libc::AF_NETLINK as u32] };
 /// Files that are opened to be read. By definition of open(2).
 const READING: Condition = Condition {
     call: libc::SYS_openat,
@@ -156,6 +162,7 @@ fn program(work: Confined) -> Vec<libc::sock_filter> {
     let Some(architecture) = former::ARCHITECTURE else { return Vec::new() };
     let (calls, conditions): (Vec<&[c_long]>, Vec<Condition>) = match work {
         Confined::Worker => (vec![FRAMES], vec![MAPS]),
+        Confined::Follower => (vec![FRAMES, &[libc::SYS_bind]], vec![MAPS, NETLINK]),
         Confined::Http => (vec![SERVING, FILES, former::FILES], vec![MAPS, NAMES, THREADS, READING]),
         Confined::Observer => {
             (vec![FRAMES, FILES, former::FILES, WRITING, former::WRITING], vec![NAMES, THREADS])
@@ -210,7 +217,9 @@ fn install(program: &[libc::sock_filter]) -> nix::Result<()> {
     prctl::set_no_new_privs()?;
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
     // SAFETY: the kernel reads the program, which outlives the call.
-    let result = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::c_ulong::from(libc::SECCOMP_MODE_FILTER), &raw const filter) };
+    let result = unsafe {
+        libc::prctl(libc::PR_SET_SECCOMP, libc::c_ulong::from(libc::SECCOMP_MODE_FILTER), &raw const filter)
+    };
     nix::errno::Errno::result(result).map(|_| ())
 }
 
@@ -233,13 +242,14 @@ mod tests {
 
     #[test]
     fn a_confined_thread_cannot_start_programs_open_sockets_or_write_where_it_must_not() {
-        for work in [Confined::Worker, Confined::Http, Confined::Observer] {
+        for work in [Confined::Worker, Confined::Http, Confined::Observer, Confined::Follower] {
             let (program, socket, opened) = confined(work, || {
                 let program = Command::new("true").status().is_err();
                 (program, UdpSocket::bind("127.0.0.1:0").is_err(), fs::File::open("/proc/self/stat").is_ok())
             });
             assert!(program && socket, "{work:?}");
-            assert_eq!(opened, work != Confined::Worker, "{work:?}");
+            let opens = matches!(work, Confined::Http | Confined::Observer);
+            assert_eq!(opened, opens, "{work:?}");
         }
         let path = std::env::temp_dir().join(format!("paceline-confined-{}", std::process::id()));
         let written = [Confined::Worker, Confined::Http, Confined::Observer].map(|work| {

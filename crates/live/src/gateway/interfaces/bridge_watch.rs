@@ -13,7 +13,7 @@ use super::ports::Indices;
 use crate::gateway::datapath::steering::BridgeMaps;
 use crate::linux::bridge_state::{self, Changes, Event};
 use crate::realtime::clock;
-use crate::service::privileges;
+use crate::service::confinement::{Confined, confine};
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use paceline_net::{Duration, Instant};
@@ -52,7 +52,7 @@ pub fn start(ports: Arc<Indices>, maps: BridgeMaps) -> anyhow::Result<Arc<Atomic
     let mut read_at = clock::now();
     let work = move || {
         // Reading the state takes no privilege, and neither does writing to open maps.
-        let _ = privileges::keep(&[], None);
+        let _ = confine(Confined::Follower);
         let mut stale = false;
         loop {
             let is_away = known.states.contains(&None);

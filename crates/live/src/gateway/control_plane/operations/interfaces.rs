@@ -95,9 +95,11 @@ impl ControlPlane {
             steering.attach_again(ports)?;
             if ports.server != before.server {
                 self.open_sockets(steering, &mut place, (Side::Server, ports.server))?;
+                place.ports.server = ports.server;
             }
             if ports.mobile != before.mobile {
                 self.open_sockets(steering, &mut place, (Side::Mobile, ports.mobile))?;
+                place.ports.mobile = ports.mobile;
             }
         }
         place.ports = ports;

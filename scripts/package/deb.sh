@@ -12,3 +12,6 @@ case $arch in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; esac
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 cargo deb --quiet -p paceline-cli --no-build --no-strip --target "$machine-unknown-linux-musl" --output target/package
+deb=$(ls -t target/package/paceline_*_"$arch".deb | head -1)
+scripts/package/checksums.sh "$deb"
+echo "$deb"

@@ -14,7 +14,7 @@ rm -rf target/package/tarball
 mkdir -p "$folder/bin" "$folder/share"
 cp "$stage/paceline" "$folder/bin/"
 cp -r "$stage/man" "$stage/completions" "$folder/share/"
-cp -r packaging/examples "$folder/"
+cp -r packaging/examples packaging/grafana packaging/prometheus "$folder/"
 mkdir "$folder/systemd"
 cp packaging/*.service "$folder/systemd/"
 cp "$stage/sbom.cdx.json" LICENSE PATENTS.md SECURITY.md docs/install.md "$folder/"

@@ -119,7 +119,11 @@ fn police_remarks() -> Option<String> {
     let without_tcx = crate::police::trial().is_ok_and(|has_tcx| !has_tcx);
     let without_admin = !has_capability(CAP_SYS_ADMIN);
     let remarks = [(without_tcx, POLICE_WITHOUT_TCX), (without_admin, POLICE_WITHOUT_ADMIN)];
-    let remarks: Vec<&str> = remarks.into_iter().filter(|(is, _)| *is).map(|(_, remark)| remark).collect();
+    let remarks = remarks.into_iter().filter(|(is, _)| *is).map(|(_, remark)| remark.to_owned());
+    // Without a pin, a policer ends with its process.
+    let unpinned = crate::linux::bpf_fs::trial().err();
+    let unpinned = unpinned.map(|error| format!("without --pin, which does not work: {error:#}"));
+    let remarks: Vec<String> = remarks.chain(unpinned).collect();
     (!remarks.is_empty()).then(|| remarks.join("; "))
 }
 

@@ -1,6 +1,6 @@
 //! docs/gateway.md describes every key with its default, and every metric with its type and help text.
 
-use paceline_live::gateway::{Counter, CounterValues, GatewayConfig, Snapshot, metrics_text};
+use paceline_live::gateway::{Counter, CounterValues, GatewayConfig, Health, Snapshot, metrics_text};
 use std::collections::BTreeMap;
 
 const TEXT: &str = include_str!("../../../docs/gateway.md");
@@ -58,7 +58,7 @@ fn every_key_is_described_with_its_default() {
 fn every_metric_is_described_by_its_help_text() {
     let mut counters = CounterValues::default();
     counters.extend(Counter::PLAIN.iter().chain(Counter::LABELLED).map(|counter| (*counter, 0)));
-    let metrics = metrics_text(&Snapshot { counters, ..Snapshot::default() }, "", false);
+    let metrics = metrics_text(&Snapshot { counters, ..Snapshot::default() }, "", &Health::default());
     let help: BTreeMap<&str, &str> = metrics
         .lines()
         .filter_map(|line| line.strip_prefix("# HELP ")?.trim_end_matches('.').split_once(' '))

@@ -32,7 +32,7 @@ in_client sh -c 'ip addr add 10.9.0.2/24 dev cli0; ip link set cli0 up; ip link 
 
 sed -e 's/eth0/srv/; s/eth1/mob/' "$examples/gateway-bridge.toml" \
     >/etc/paceline/gateway-north.toml
-install -d -o paceline -g paceline -m 750 /run/paceline
+install -d -o paceline -g paceline -m 755 /run/paceline
 # The commands of the unit, by its user with its capabilities.
 caps=$(sed -n 's/^AmbientCapabilities=//p' "$unit" | sed 's/CAP_//g; s/ /,+/g' | tr '[:upper:]' '[:lower:]')
 as_unit() {

@@ -28,6 +28,12 @@ paceline completions bash | cmp -s - /usr/share/bash-completion/completions/pace
 python3 -c 'import json,sys; bom=json.load(open("/usr/share/doc/paceline/sbom.cdx.json")); sys.exit(len(bom["components"]) < 50)' \
     || fail "the list of crates"
 
+dpkg --verify paceline || fail "files differ from their checksums"
+[ -s /var/lib/dpkg/info/paceline.md5sums ] || fail "no checksums"
+for file in grafana/paceline.json prometheus/paceline.rules.yml; do
+    [ -s "/usr/share/paceline/$file" ] || fail "no $file"
+done
+
 paceline doctor | sed 's/^/  /'
 paceline run single-station --set run.duration='2 s' --set run.warmup='1 s' --out /tmp/results >/tmp/run.txt || fail "run"
 grep -q goodput /tmp/run.txt || fail "run printed no goodput"

@@ -76,7 +76,7 @@ struct Device {
     /// Payload bytes acknowledged since the last refresh.
     delivered: u64,
     /// Sending rate towards the device, which its connections share, in b/s.
-    rate: u64,
+    allowed: u64,
     in_flight: u64,
 }
 
@@ -156,8 +156,11 @@ fn page(before: &Snapshot, now: &Snapshot, history: &mut History) -> String {
     );
     text += &history.text();
     text.push('\n');
-    let _ =
-        writeln!(text, "{:40} {:>6} {:>10} {:>10} {:>10}", "device", "flows", "goodput", "rate", "in flight");
+    let _ = writeln!(
+        text,
+        "{:40} {:>6} {:>10} {:>10} {:>10}",
+        "device", "flows", "goodput", "allowed", "in flight"
+    );
     let known: BTreeMap<_, u64> =
         before.flows.iter().map(|flow| ((flow.server, flow.mobile), flow.delivered)).collect();
     let delivered = |flow: &FlowStatus| {
@@ -168,7 +171,7 @@ fn page(before: &Snapshot, now: &Snapshot, history: &mut History) -> String {
         let device = devices.entry(device_address(flow.mobile.ip())).or_default();
         device.flows += 1;
         device.delivered += delivered(flow);
-        device.rate = device.rate.max(flow.rate);
+        device.allowed = device.allowed.max(flow.allowed);
         device.in_flight += flow.in_flight;
     }
     let mut devices: Vec<_> = devices.into_iter().collect();
@@ -180,7 +183,7 @@ fn page(before: &Snapshot, now: &Snapshot, history: &mut History) -> String {
             address.to_string(),
             device.flows,
             bits(8.0 * device.delivered as f64 / seconds),
-            bits(device.rate as f64),
+            bits(device.allowed as f64),
             bytes(device.in_flight)
         );
     }
@@ -213,7 +216,8 @@ mod tests {
             delivered,
             rtt_ms: Some(20.0),
             queue_ms: Some(5.0),
-            rate: 8_000_000,
+            rate: 1_000_000,
+            allowed: 8_000_000,
             window: 100_000,
             limit: "radio".into(),
             pattern: None,

@@ -70,6 +70,64 @@ fn a_check_refuses_a_missing_interface_and_prints_the_defaults() {
     assert!(output.code == 0 && output.stdout.contains("workers = 1\n"), "{output:?}");
     assert!(output.stdout.contains("mode = \"bridge\"") && output.stdout.contains("[limits]"), "{output:?}");
     assert!(output.stdout.contains("control = \"/run/paceline/srv-mob.sock\"\n"), "{output:?}");
+    assert!(output.stdout.contains("# memory for data: "), "{output:?}");
+    assert!(output.stdout.lines().any(|line| line.starts_with("memory = \"")), "{output:?}");
+}
+
+/// Files that the gateway could not write, and settings that an operator should know of.
+#[test]
+fn a_check_refuses_files_that_cannot_be_written_and_warns_of_settings() {
+    let Some(testbed) = with_file(1) else { return };
+    let check = |config: &str| {
+        testbed.dir.write("box.toml", format!("{config}{INTERFACES}"));
+        testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} gateway box.toml --check"))
+    };
+    for key in ["records", "experiment"] {
+        let path = "/proc/version/none.csv";
+        let output = check(&format!("{key} = \"{path}\"\n"));
+        let expected = format!("box.toml: {key} = \"{path}\": cannot be written: ");
+        assert!(output.code == 2 && output.stderr.contains(&expected), "{output:?}");
+        // As in the unit without the folder: a file system that must not be written.
+        let path = testbed.dir.join("sealed").join("new.csv");
+        testbed.dir.write("box.toml", format!("{key} = \"{}\"\n{INTERFACES}", path.display()));
+        let line = format!(
+            "mkdir -p sealed; unshare -m sh -c 'mount -t tmpfs -o ro none sealed && exec {PACELINE} gateway box.toml --check'"
+        );
+        let output = testbed.try_shell(&testbed.middlebox, &line);
+        assert!(output.code == 2 && output.stderr.contains("cannot be written: "), "{output:?}");
+        assert!(output.stderr.contains("Read-only file system"), "{output:?}");
+        let fine = testbed.dir.join("new.csv");
+        let output = check(&format!("{key} = \"{}\"\n", fine.display()));
+        assert!(output.code == 0 && output.stderr.is_empty() && !fine.exists(), "{output:?}");
+    }
+    for (address, warns) in [("0.0.0.0:9464", true), ("[::]:9464", true), ("127.0.0.1:9464", false)] {
+        let output = check(&format!("metrics = \"{address}\"\n"));
+        assert_eq!((output.code, output.stderr.contains("everybody who reaches port 9464")), (0, warns));
+    }
+    testbed.route();
+    for forwarding in [0, 1] {
+        testbed.shell(&testbed.middlebox, &format!("echo {forwarding} > /proc/sys/net/ipv4/ip_forward"));
+        let output = check("mode = \"routed\"\n");
+        let warns = output.stderr.contains("net.ipv4.ip_forward=1");
+        assert_eq!((output.code, warns), (0, forwarding == 0), "{output:?}");
+    }
+}
+
+/// A router that translates addresses sees the devices' packets alone: such connections are counted.
+#[test]
+fn connections_that_are_left_alone_because_of_address_translation_are_counted() {
+    let Some(testbed) = with_file(300_000) else { return };
+    testbed.route();
+    let nat = "nft add table ip nat && nft 'add chain ip nat post { type nat hook postrouting priority 100 ; }' \
+               && nft add rule ip nat post oifname srv masquerade";
+    if testbed.try_shell(&testbed.middlebox, nat).code != 0 {
+        return crate::common::namespace::skip("this kernel translates no addresses");
+    }
+    let _server = testbed.serve_files();
+    let gateway = testbed.gateway(&testbed.config("mode = \"routed\"\n"));
+    (0..3).for_each(|_| testbed.download("file", ROUTED));
+    let counters = testbed.stop(gateway);
+    assert_eq!((counter(&counters, "bypassed-one-sided"), counter(&counters, "flows")), (3, 0), "{counters}");
 }
 
 #[test]

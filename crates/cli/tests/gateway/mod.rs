@@ -11,6 +11,7 @@ mod experiment;
 mod fields;
 mod filter;
 mod firewall;
+mod guardian;
 mod mistakes;
 mod mtu;
 mod operation;

@@ -244,6 +244,11 @@ fn metrics_status_flows_and_captures_describe_a_running_gateway() {
     let flows: Value = parse_json(&output.stdout);
     let flow = &flows["flows"][0];
     assert!(flow["server"] == "10.9.0.1:9000" && flow["rtt_ms"].as_f64().unwrap() > 0.0, "{flow}");
+    // Rates are measured: those of the connections are together what the link carries, 200 Mb/s.
+    let rates: Vec<u64> =
+        flows["flows"].as_array().unwrap().iter().map(|flow| flow["rate"].as_u64().unwrap()).collect();
+    let sum: u64 = rates.iter().sum();
+    assert!((1_000_000..300_000_000).contains(&sum) && flow["allowed"].as_u64() > Some(0), "{rates:?}");
     let name = flow["flow"].as_str().unwrap();
     let table = testbed.control(&["flows"]);
     assert!(table.code == 0 && table.stdout.contains(name), "{table:?}");

@@ -1,7 +1,7 @@
 //! The gateway as a service: messages to the service manager and the journal, privileges, the unit file.
 
 use crate::common::namespace::{Program, have_programs, random_bytes, wait_for};
-use crate::common::testbed::{HTTP, Testbed};
+use crate::common::testbed::{HTTP, INTERFACES, Testbed};
 use crate::common::{PACELINE, TestDir, run};
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,13 +58,13 @@ fn status_field(path: &str, name: &str) -> String {
     line.unwrap_or_else(|| panic!("no {name}")).split_whitespace().next().unwrap_or("").to_owned()
 }
 
-/// The thread of the only worker.
-fn worker_thread(process: u32) -> String {
+/// The thread of this name.
+fn thread_named(process: u32, name: &str) -> String {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap().map(|entry| entry.unwrap().path());
     let named = |task: &std::path::PathBuf| {
-        fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "worker0")
+        fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim() == name)
     };
-    tasks.into_iter().find(named).expect("a worker").display().to_string()
+    tasks.into_iter().find(named).unwrap_or_else(|| panic!("no thread {name}")).display().to_string()
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_worker_that_hangs_stops_the_pings() {
     let Some(testbed) = Testbed::new(&["env", "python3"]) else { return };
     let (mut gateway, manager) = managed(&testbed, "");
     wait_for_datagram(&manager, "WATCHDOG=1");
-    let thread = worker_thread(gateway.id());
+    let thread = thread_named(gateway.id(), "worker0");
     let thread = thread.rsplit('/').next().unwrap();
     let mut hold = Command::new("python3");
     hold.args(["-c", HOLD_THREAD, thread]).stdin(std::process::Stdio::piped());
@@ -133,6 +133,12 @@ fn messages_go_to_the_journal_with_priority_and_fields() {
     gateway.signal("HUP");
     let refused = wait_for_entry(&journal, "reload-refused");
     assert!(refused["PRIORITY"] == "3" && refused["MESSAGE"].contains("stays as it was"), "{refused:?}");
+    // Those by the control socket, as of `systemctl reload`, are there too.
+    assert_eq!(testbed.control(&["reload"]).code, 2);
+    wait_for_entry(&journal, "reload-refused");
+    testbed.dir.write("gateway.toml", testbed.config(""));
+    assert_eq!(testbed.control(&["reload"]).code, 0);
+    assert_eq!(wait_for_entry(&journal, "reloaded")["PRIORITY"], "5");
     gateway.signal("TERM");
     wait_for_entry(&journal, "stopping");
     let ended = wait_for_entry(&journal, "ended");
@@ -191,8 +197,13 @@ fn privileges_end_with_the_set_up_and_the_control_socket_is_for_one_group() {
     let Some(testbed) = Testbed::new(&["curl", "python3"]) else { return };
     testbed.dir.write("file", random_bytes(3_000_000));
     let _server = testbed.serve_files();
-    let settings = "user = \"nobody\"\ncontrol_group = \"daemon\"\n";
-    let gateway = testbed.gateway(&testbed.config(settings));
+    testbed.shell(&testbed.middlebox, "chmod 777 .");
+    let records = testbed.dir.join("transfers.csv");
+    let settings = format!(
+        "user = \"nobody\"\ncontrol_group = \"daemon\"\nmetrics = \"127.0.0.1:9464\"\nrecords = \"{}\"\n",
+        records.display()
+    );
+    let gateway = testbed.gateway(&testbed.config(&settings));
     let (net_admin, net_raw, sys_nice) = (12, 13, 23);
     let status = format!("/proc/{}/status", gateway.id());
     let nobody = status_field(&status, "Uid");
@@ -200,10 +211,16 @@ fn privileges_end_with_the_set_up_and_the_control_socket_is_for_one_group() {
     assert_eq!(status_field(&status, "CapPrm"), set(&[net_admin, net_raw, sys_nice]));
     assert_eq!(status_field(&status, "CapBnd"), set(&[net_admin, net_raw, sys_nice]));
     assert_eq!(status_field(&status, "NoNewPrivs"), "1");
-    let worker = format!("{}/status", worker_thread(gateway.id()));
-    wait_for("an end of the worker's privileges", || {
-        ["CapPrm", "CapAmb"].iter().all(|kind| status_field(&worker, kind) == set(&[])).then_some(())
-    });
+    for name in ["worker0", "metrics", "records"] {
+        let thread = format!("{}/status", thread_named(gateway.id(), name));
+        wait_for("an end of the thread's privileges", || {
+            ["CapPrm", "CapEff", "CapAmb"]
+                .iter()
+                .all(|kind| status_field(&thread, kind) == set(&[]))
+                .then_some(())
+        });
+        wait_for("a filter of system calls", || (status_field(&thread, "Seccomp") == "2").then_some(()));
+    }
     let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", gateway.id())).unwrap();
     let guardian = format!("/proc/{}/status", children.split_whitespace().next().expect("a guardian"));
     wait_for("the guardian's privileges", || {
@@ -216,18 +233,137 @@ fn privileges_end_with_the_set_up_and_the_control_socket_is_for_one_group() {
     assert_eq!(daemon.split(':').nth(2), Some(socket.gid().to_string().as_str()), "{daemon}");
     assert!(testbed.accelerates("file", HTTP));
     assert_eq!(testbed.control(&["reload"]).code, 0);
+    wait_for("a record", || (testbed.dir.read("transfers.csv").lines().count() > 1).then_some(()));
+    let scrape =
+        testbed.shell(&testbed.middlebox, "curl -sS --max-time 5 http://127.0.0.1:9464/metrics").stdout;
+    assert!(scrape.contains("\npaceline_packets_left_total{by=\"policy\"} 0\n"), "{scrape}");
+    let started = scrape.lines().find_map(|line| line.strip_prefix("process_start_time_seconds "));
+    let now: f64 = testbed.shell(&testbed.middlebox, "date +%s").stdout.trim().parse().unwrap();
+    assert!((now - started.unwrap().parse::<f64>().unwrap()).abs() < 3600.0, "{scrape}");
     assert_eq!(testbed.stop(gateway)["flows-reset"], 0);
+}
+
+/// A member of `view_group` looks and changes nothing; one of no group is refused.
+#[test]
+fn a_group_may_look_at_the_gateway_and_change_nothing() {
+    let Some(testbed) = Testbed::new(&["setpriv"]) else { return };
+    testbed.shell(&testbed.middlebox, "chmod 777 .");
+    for settings in ["view_group = \"games\"\n", "view_group = \"games\"\ncontrol_group = \"daemon\"\n"] {
+        let gateway = testbed.gateway(&testbed.config(settings));
+        let ask = |group: &str, request: &str| {
+            let who = format!("setpriv --reuid nobody --regid nogroup --groups {group}");
+            testbed.try_shell(
+                &testbed.middlebox,
+                &format!(
+                    "{who} {PACELINE} gateway {request} --control {}",
+                    testbed.dir.join("ctl").display()
+                ),
+            )
+        };
+        for request in ["status", "flows --json"] {
+            let output = ask("games", request);
+            assert_eq!(output.code, 0, "{request}: {output:?}");
+        }
+        for request in ["reload", "stop", "experiment --share 50% --for 1h"] {
+            let output = ask("games", request);
+            assert!(output.code != 0 && output.stderr.contains("view_group"), "{request}: {output:?}");
+        }
+        assert_ne!(ask("nogroup", "status").code, 0);
+        let has_control = settings.contains("control_group");
+        assert_eq!(ask("daemon", "reload").code == 0, has_control);
+        assert_eq!(testbed.control(&["reload"]).code, 0);
+        testbed.stop(gateway);
+    }
+}
+
+/// The page is on a port that any program of the machine reaches.
+#[test]
+fn silent_clients_do_not_keep_others_waiting_and_foreign_names_get_nothing() {
+    let Some(testbed) = Testbed::new(&["curl", "python3"]) else { return };
+    let settings = "metrics = \"127.0.0.1:9464\"\nmetrics_hosts = [\"gw1.example.net\"]\n";
+    let gateway = testbed.gateway(&testbed.config(settings));
+    let silent = "python3 -c 'import socket,time
+all=[socket.create_connection((\"127.0.0.1\",9464)) for _ in range(100)]
+print(\"open\",flush=True); time.sleep(60)'";
+    let mut silent = testbed.start(&testbed.middlebox, "silent", silent);
+    wait_for("the silent clients", || silent.output_so_far().stdout.contains("open").then_some(()));
+    let get = |options: &str| {
+        let line = format!("curl -sS --max-time 20 -w '%{{http_code}} %{{time_total}}' {options} -o body");
+        testbed.shell(&testbed.middlebox, &format!("{line} http://127.0.0.1:9464/metrics")).stdout
+    };
+    let answer = get("");
+    let (code, seconds) = answer.split_once(' ').unwrap();
+    assert!(code == "200" && seconds.parse::<f64>().unwrap() < 1.5, "{answer}");
+    for (host, code) in [("evil.example", "421"), ("localhost", "200"), ("gw1.example.net:9464", "200")] {
+        let answer = get(&format!("-H 'Host: {host}'"));
+        assert!(answer.starts_with(code), "{host}: {answer}");
+        assert_eq!(testbed.dir.read("body").contains("paceline_flows_active"), code == "200");
+    }
+    drop(silent);
+    testbed.stop(gateway);
+}
+
+/// The lower user owns the folder of the control socket, and puts a link in the place of the socket.
+#[test]
+fn a_link_in_the_place_of_the_socket_gives_no_file_away() {
+    let Some(testbed) = Testbed::new(&["python3", "setpriv"]) else { return };
+    let folder = testbed.dir.join("own");
+    fs::create_dir(&folder).unwrap();
+    testbed.dir.write("victim", "root only");
+    fs::set_permissions(testbed.dir.join("victim"), fs::Permissions::from_mode(0o600)).unwrap();
+    testbed.shell(&testbed.middlebox, "chmod 755 .; chown nobody own");
+    let socket = folder.join("ctl");
+    testbed.dir.write(
+        "plant.py",
+        "import os, sys
+print('ready', flush=True)
+for _ in range(2000000):
+    try:
+        os.unlink('own/ctl')
+        os.symlink('../victim', 'own/ctl')
+    except OSError: pass",
+    );
+    let plant = "setpriv --reuid nobody --regid nogroup --clear-groups python3 plant.py";
+    let mut planter = testbed.start(&testbed.middlebox, "plant", plant);
+    wait_for("the attacker", || planter.output_so_far().stdout.contains("ready").then_some(()));
+    let config = format!("control = \"{}\"\nuser = \"nobody\"\n{INTERFACES}", socket.display());
+    testbed.dir.write("gateway.toml", config);
+    for _ in 0..5 {
+        // A gateway that starts nevertheless is ended.
+        let line = format!("timeout -s KILL 0.5 {PACELINE} gateway gateway.toml");
+        testbed.try_shell(&testbed.middlebox, &line);
+        let victim = fs::metadata(testbed.dir.join("victim")).unwrap();
+        assert_eq!((victim.uid(), victim.permissions().mode() & 0o777), (0, 0o600));
+    }
 }
 
 #[test]
 fn a_user_or_group_that_is_missing_is_refused_by_the_check() {
     let Some(testbed) = Testbed::new(&[]) else { return };
-    for key in ["user", "control_group"] {
+    for key in ["user", "control_group", "view_group"] {
         testbed.dir.write("gateway.toml", testbed.config(&format!("{key} = \"missing-here\"\n")));
         let output =
             testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} gateway --check gateway.toml"));
         let expected = format!("paceline: gateway.toml: {key} = \"missing-here\": allowed: ");
         assert!(output.code == 2 && output.stderr.starts_with(&expected), "{output:?}");
+    }
+}
+
+/// Keys of the unit on which connections depend, and folders that the documents name.
+#[test]
+fn the_unit_waits_for_interfaces_and_has_the_folders_of_the_documents() {
+    let value = |key: &str| {
+        UNIT.lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+            .unwrap_or_else(|| panic!("no {key}"))
+    };
+    assert_eq!(value("StartLimitIntervalSec"), "0");
+    assert!(!UNIT.contains("BindsTo=") && value("Restart") == "on-failure");
+    let minutes: u32 = value("WatchdogSec").strip_suffix("min").unwrap().parse().unwrap();
+    assert!(minutes >= 2, "a pause that ends is no hang");
+    let page = include_str!("../../../../docs/gateway.md");
+    for (key, folder) in [("LogsDirectory", "/var/log"), ("StateDirectory", "/var/lib")] {
+        assert!(page.contains(&format!("{folder}/{}/", value(key))), "{key}");
     }
 }
 

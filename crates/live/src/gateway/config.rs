@@ -3,7 +3,9 @@
 use super::datapath::layout;
 use super::mss_clamp::MssClamp;
 use super::policy::{Action, FORMER_RELAY, Policy};
+use crate::linux::memory::Available;
 use crate::service::privileges;
+use nix::unistd::Group;
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::ack_filter::Comparison;
@@ -23,9 +25,10 @@ const MAX_NAME_BYTES: usize = 15;
 /// Most payload bytes of a super-packet. Derived from the 16-bit length of a datagram, less headers.
 const SUPER_PACKET: Bytes = Bytes(65_400);
 
-/// The default of `accelerator.memory`: the machine's memory divided by this. Chosen: see [`default_memory`].
+/// The default of `accelerator.memory`: the available memory divided by this. Chosen: see [`default_memory`].
 const HOST_MEMORY_DIVISOR: u64 = 4;
-/// Smallest default of `accelerator.memory`. Chosen: enough for some dozen devices of 2 MiB each.
+/// Smallest default of `accelerator.memory`, where half of the available memory is more. Chosen: enough for
+/// some dozen devices of 2 MiB each.
 const MIN_DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
 /// Folder of the control sockets whose configuration names no other place.
 pub const CONTROL_FOLDER: &str = "/run/paceline";
@@ -94,12 +97,19 @@ pub struct GatewayConfig {
     /// Group whose members may use the control socket; if absent, only the gateway's user and root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_group: Option<String>,
+    /// Group whose members may look at the control socket's state and change nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view_group: Option<String>,
     /// User as whom the gateway continues after its set-up, if root starts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Address of the HTTP server for Prometheus' metrics; if absent, there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<SocketAddr>,
+    /// Names of this machine by which the HTTP server may be asked, beside its addresses, `localhost` and its
+    /// own host name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics_hosts: Vec<String>,
     /// File in which an experiment outlives the gateway; if absent, beside the control socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub experiment: Option<PathBuf>,
@@ -124,6 +134,9 @@ pub struct GatewayConfig {
     /// `control` is from the command line, and a reload keeps it.
     #[serde(skip)]
     control_named: bool,
+    /// The memory that this process may use, when the configuration was read.
+    #[serde(skip)]
+    available: Available,
 }
 
 /// Table `[filter]`.
@@ -180,11 +193,10 @@ fn default_workers() -> usize {
 fn default_tick() -> Duration {
     Duration::from_micros(100)
 }
-/// A quarter of the machine's memory, 64 MiB at least. Chosen: the rest is for the kernel's buffers and other
-/// programs.
-fn default_memory() -> Bytes {
-    let total = nix::sys::sysinfo::sysinfo().map_or(0, |info| info.ram_total());
-    Bytes((total / HOST_MEMORY_DIVISOR).max(MIN_DEFAULT_MEMORY_BYTES))
+/// A quarter of the available memory, 64 MiB at least if that is no more than half. Chosen: the rest is for
+/// the kernel's buffers, which count in a control group as well, and for other programs.
+fn default_memory(available: u64) -> Bytes {
+    Bytes((available / HOST_MEMORY_DIVISOR).max(MIN_DEFAULT_MEMORY_BYTES.min(available / 2)))
 }
 fn default_drain() -> Duration {
     Duration::from_secs(30)
@@ -195,6 +207,7 @@ impl GatewayConfig {
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         let mut config: Self = toml::from_str(text).map_err(|error| format!("{file}: {error}"))?;
         config.notes = former_names(file, text);
+        config.available = Available::read();
         config.check().map_err(|problem| format!("{file}: {problem}"))?;
         Ok(config)
     }
@@ -209,7 +222,8 @@ impl GatewayConfig {
     pub fn resolved(&self) -> String {
         let known = self.sides == Sides::Configured;
         let control = self.control.clone().or_else(|| known.then(|| self.default_control()));
-        toml::to_string(&Self { control, ..self.clone() })
+        let accelerator = Accelerator { memory: Some(self.memory()), ..self.accelerator.clone() };
+        toml::to_string(&Self { control, accelerator, ..self.clone() })
             .unwrap_or_else(|error| unreachable!("a checked configuration is TOML: {error}"))
     }
     /// Takes a control socket of the command line in place of the file's.
@@ -220,8 +234,13 @@ impl GatewayConfig {
     /// Checks that user and group exist.
     pub fn check_accounts(&self) -> anyhow::Result<()> {
         self.user.as_deref().map(privileges::user).transpose()?;
-        self.control_group.as_deref().map(privileges::group).transpose()?;
+        Self::group("control_group", self.control_group.as_ref())?;
+        Self::group("view_group", self.view_group.as_ref())?;
         Ok(())
+    }
+    /// The group that is the value of a key.
+    pub fn group(key: &str, name: Option<&String>) -> anyhow::Result<Option<Group>> {
+        name.map(|name| privileges::group(key, name)).transpose()
     }
     /// Exchanges the two interfaces.
     pub fn swap_sides(&mut self) {
@@ -318,8 +337,22 @@ impl GatewayConfig {
 
     /// Memory for the data of all connections, of all workers together.
     pub fn memory(&self) -> Bytes {
-        let memory = self.accelerator.memory.unwrap_or_else(default_memory);
+        let memory = self.accelerator.memory.unwrap_or_else(|| default_memory(self.available.bytes));
         memory.min(self.limits.total_buffer.unwrap_or(Bytes(u64::MAX)))
+    }
+    /// Where the memory comes from, for the operator.
+    pub fn memory_source(&self) -> String {
+        let memory = self.memory();
+        let divided = default_memory(self.available.bytes);
+        let source = match (self.limits.total_buffer, self.accelerator.memory) {
+            (Some(most), _) if most == memory => "by limits.total_buffer".to_owned(),
+            (_, Some(_)) => "as configured".to_owned(),
+            (_, None) if divided.0 == self.available.bytes / HOST_MEMORY_DIVISOR => {
+                format!("a quarter of {}", self.available)
+            }
+            _ => format!("the least default, of {}", self.available),
+        };
+        format!("memory for data: {memory}, {source}")
     }
     /// The configuration of a worker's accelerator: its share of the limits.
     pub fn accelerator(&self, seed: u64) -> AcceleratorConfig {
@@ -417,6 +450,22 @@ mod tests {
         }
         let error = GatewayConfig::parse("box.toml", "server = \"a\"\nmobile = \"a\"").unwrap_err();
         assert!(error.contains("mobile = \"a\""), "{error}");
+    }
+
+    #[test]
+    fn memory_is_a_part_of_what_is_available_and_is_printed() {
+        let mib = |mib: u64| Bytes(mib << 20);
+        for (available, memory) in [(8192, 2048), (512, 128), (200, 64), (100, 50)] {
+            assert_eq!(default_memory(available << 20), mib(memory), "{available}");
+        }
+        let config = GatewayConfig::parse("box.toml", LEAST).unwrap();
+        let printed: toml::Table = config.resolved().parse().unwrap();
+        let memory = printed["accelerator"]["memory"].as_str().unwrap().parse::<Bytes>().unwrap();
+        assert_eq!(memory, config.memory());
+        assert!(config.memory_source().contains("of the"), "{}", config.memory_source());
+        let limited =
+            GatewayConfig::parse("box.toml", &format!("{LEAST}[limits]\ntotal_buffer = \"2 MiB\"\n"));
+        assert_eq!(limited.unwrap().memory(), mib(2));
     }
 
     #[test]

@@ -13,6 +13,7 @@
 //!
 //! Left out: the bridge's features that inspect packets (`ebtables`), which taken packets bypass.
 
+mod check;
 mod config;
 mod control_plane;
 mod counter;
@@ -26,21 +27,23 @@ mod policy;
 mod random;
 mod worker;
 
+pub use check::{Report, check};
 pub use config::{Filter, GatewayConfig, Limits, Mode, Sides};
 pub use control_plane::client::Client;
-pub use control_plane::metrics::text as metrics_text;
+pub use control_plane::metrics::{Health, text as metrics_text};
 pub use control_plane::operations::ControlPlane;
 pub use control_plane::protocol::{ExperimentRequest, Request, Response, StopReport};
 pub use control_plane::requests::Snapshot;
 pub use control_plane::status::{DeviceStatus, FlowStatus, PatternStatus, Status};
 pub use counter::{Counter, CounterValues};
-pub use crash_recovery::guardian::{Rescue, guard};
+pub use crash_recovery::guardian::guard;
+pub use crash_recovery::rescuer::Rescue;
 pub use datapath::link_type;
 pub use datapath::steering::trial;
 pub use experiment::ExperimentStatus;
 pub use interfaces::device::check_interfaces;
 pub use interfaces::firewall::{remark as firewall_remark, warning as firewall_warning};
-pub use interfaces::mtu::{MtuReport, check as check_mtu};
+pub use interfaces::ports::Interface;
 pub use interfaces::side_detection::detect_sides;
 pub use mss_clamp::MssClamp;
 pub use path_mtu::{PathMtu, find as path_mtu};
@@ -48,17 +51,19 @@ pub use policy::{Action, Policy};
 
 use crate::service::privileges;
 use anyhow::{Context, anyhow};
-use control_plane::control_socket::ControlSocket;
+use control_plane::control_socket::{Accounts, ControlSocket, Roles};
+use control_plane::hosts::Hosts;
 use control_plane::http;
-use control_plane::operations::WorkerHandle;
+use control_plane::operations::{Place, Program, WorkerHandle};
 use control_plane::requests::WorkerRequest;
 use crash_recovery::guardian::Guardian;
 use crash_recovery::journal::{Journal, Writer};
 use datapath::socket::PacketSocket;
 use datapath::steering::Steering;
-use interfaces::ports::{Ports, Role};
+use interfaces::ports::{Indices, Ports, Role};
 use interfaces::{bridge, bridge_watch, mtu, router};
 use mss_clamp::Clamp;
+use paceline_pep::accelerator::Side;
 use random::random;
 use std::io::ErrorKind;
 use std::net::TcpListener;
@@ -76,8 +81,8 @@ use worker::uplink::Line;
 /// The environment of a gateway.
 #[derive(Default)]
 pub struct Setup {
-    /// A command that calls [`guard`] in a process of its own. Without it, connections with exposure are left
-    /// to their ends' timeouts if this process dies.
+    /// A command that calls [`guard`] in a process of its own. Without it nothing is acknowledged early:
+    /// connections with exposure would be left to their ends' timeouts if this process died.
     pub guardian: Option<Command>,
     /// Whether to open a control socket.
     pub control: bool,
@@ -92,8 +97,6 @@ pub struct Setup {
 pub struct Gateway {
     control_plane: Arc<ControlPlane>,
     workers: Vec<JoinHandle<anyhow::Result<Snapshot>>>,
-    /// The workers' sockets stay open after a worker has ended: the others would get its packets otherwise.
-    _sockets: Vec<OwnedFd>,
     /// The lock on the pair of devices (routed mode).
     _pair_lock: Option<PacketSocket>,
     control: Option<ControlSocket>,
@@ -108,12 +111,17 @@ impl Gateway {
     pub fn start(config: GatewayConfig, setup: Setup) -> anyhow::Result<Self> {
         let (mut control, mut problem) = (None, None);
         let user = config.user.as_deref().map(privileges::user).transpose()?;
-        let group = config.control_group.as_deref().map(privileges::group).transpose()?;
+        let groups = [
+            GatewayConfig::group("control_group", config.control_group.as_ref())?,
+            GatewayConfig::group("view_group", config.view_group.as_ref())?,
+        ];
+        let accounts =
+            Accounts { user: user.as_ref(), control: groups[0].as_ref(), view: groups[1].as_ref() };
+        let roles = Roles::new(accounts);
         if setup.control {
-            let owners = (user.as_ref(), group.as_ref());
-            match ControlSocket::open(config.control.as_deref(), &config.default_control(), owners) {
+            match ControlSocket::open(config.control.as_deref(), &config.default_control(), accounts) {
                 Ok(opened) => control = Some(opened),
-                Err(error) if config.control.is_some() || group.is_some() => return Err(error),
+                Err(error) if config.control.is_some() || groups != [None, None] => return Err(error),
                 Err(error) => problem = Some(format!("cannot be asked while it runs: {error:#}")),
             }
         }
@@ -140,20 +148,28 @@ impl Gateway {
         let (prepared, sockets) = prepare(&config, &steering, (ports, clamp), seed, journal.as_ref())?;
         // The guardian and all threads start with the privileges that are kept.
         privileges::keep(&privileges::OF_GATEWAY, user.as_ref())?;
+        let indices = Arc::<Indices>::default();
+        indices.set(&ports);
         let halted = match ports.role {
-            Role::Bridge { .. } => bridge_watch::start(&ports, steering.bridge_maps()?)?,
+            Role::Bridge { .. } => bridge_watch::start(Arc::clone(&indices), steering.bridge_maps()?)?,
             Role::Router { .. } => Arc::default(),
         };
         let guardian = setup.guardian.zip(journal.as_ref());
-        let guardian =
-            guardian.map(|(command, journal)| Guardian::start(command, journal, ports)).transpose()?;
+        let watched = interfaces::watched(&config, ports);
+        let opened = control.as_ref().map(|(opened, _): &(ControlSocket, UnixListener)| opened);
+        let rescue = opened.map(|opened| opened.path().with_extension("rescue.json"));
+        let (after_crash, report) = (opened.is_some_and(ControlSocket::has_replaced), rescue.as_deref());
+        let guardian = guardian
+            .map(|(command, journal)| Guardian::start(command, journal, &watched, report))
+            .transpose()?;
         let handle = |(requests, mut worker): Prepared| {
             worker.halt_by(Arc::clone(&halted));
             (WorkerHandle { requests, turned_at: worker.turned_at() }, worker)
         };
         let (handles, ready): (Vec<_>, Vec<_>) = prepared.into_iter().map(handle).unzip();
-        let control_plane =
-            Arc::new(ControlPlane::new((setup.version, setup.file), config, steering, handles, guardian));
+        let program = Program { version: setup.version, file: setup.file, after_crash, rescue };
+        let place = Place { ports, indices, sockets };
+        let control_plane = Arc::new(ControlPlane::new(program, config, steering, place, handles, guardian));
         let mut workers = Vec::new();
         for (index, worker) in ready.into_iter().enumerate() {
             let thread = thread::Builder::new().name(format!("worker{index}"));
@@ -163,16 +179,16 @@ impl Gateway {
         }
         let (control, listener): (Option<ControlSocket>, Option<UnixListener>) = control.unzip();
         if let Some(listener) = listener {
-            ControlSocket::serve(listener, Arc::clone(&control_plane))?;
+            ControlSocket::serve(listener, Arc::clone(&control_plane), roles)?;
         }
         if let Some(listener) = metrics {
-            http::serve(listener, Arc::clone(&control_plane))?;
+            let hosts = Hosts::new(&control_plane.config().metrics_hosts);
+            http::serve(listener, Arc::clone(&control_plane), hosts)?;
         }
-        let gateway =
-            Self { control_plane, workers, _sockets: sockets, _pair_lock: pair_lock, control, problem };
+        let gateway = Self { control_plane, workers, _pair_lock: pair_lock, control, problem };
         gateway.control_plane.check_interfaces()?;
         if let Some(path) = &gateway.control_plane.config().records {
-            experiment::records::start(path, ports.mobile)?;
+            gateway.control_plane.note_records(experiment::records::start(path, ports.mobile)?);
         }
         if let Err(error) = gateway.control_plane.resume_experiment() {
             eprintln!("paceline: the experiment of before does not go on: {error:#}");
@@ -224,24 +240,25 @@ impl Drop for Gateway {
     }
 }
 
-/// Makes the workers with their sockets and engines. Also returns a second descriptor of each socket.
+/// Makes the workers with their sockets and engines. Also returns a second descriptor of each socket, by
+/// side.
 fn prepare(
     config: &GatewayConfig,
     steering: &Steering,
     (ports, clamp): (Ports, Clamp),
     seed: u64,
     journal: Option<&Journal>,
-) -> anyhow::Result<(Vec<Prepared>, Vec<OwnedFd>)> {
-    let (mut prepared, mut descriptors) = (Vec::new(), Vec::new());
+) -> anyhow::Result<(Vec<Prepared>, [Vec<OwnedFd>; 2])> {
+    let (mut prepared, mut descriptors) = (Vec::new(), [const { Vec::new() }; 2]);
     let line = Arc::<Line>::default();
     for index in 0..config.workers {
-        let mut open = |interface: u32| -> anyhow::Result<PacketSocket> {
+        let mut open = |side: Side, interface: u32| -> anyhow::Result<PacketSocket> {
             let mut socket = PacketSocket::open().context("cannot open a packet socket")?;
             steering.open(&mut socket, interface, config.workers)?;
-            descriptors.push(socket.duplicate()?);
+            descriptors[side as usize].push(socket.duplicate()?);
             Ok(socket)
         };
-        let sockets = [open(ports.server)?, open(ports.mobile)?];
+        let sockets = [open(Side::Server, ports.server)?, open(Side::Mobile, ports.mobile)?];
         let exit = match ports.role {
             Role::Bridge { .. } => None,
             Role::Router { exit, .. } => Some(exit),

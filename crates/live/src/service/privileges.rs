@@ -5,10 +5,11 @@
 
 use anyhow::{Context, anyhow, bail};
 use caps::{CapSet, Capability};
+use nix::fcntl::AtFlags;
 use nix::sys::prctl;
 use nix::unistd::{self, Group, User};
 use std::ffi::CString;
-use std::path::Path;
+use std::os::fd::AsFd;
 
 /// Capabilities of a gateway after its set-up. Derived from its work: commands of `ip`, the guardian's packet
 /// sockets, the workers' real-time priority.
@@ -28,20 +29,21 @@ pub fn user(name: &str) -> anyhow::Result<User> {
     Ok(user)
 }
 
-/// The group of this machine named `name`.
-pub fn group(name: &str) -> anyhow::Result<Group> {
+/// The group of this machine named `name`, the value of a key.
+pub fn group(key: &str, name: &str) -> anyhow::Result<Group> {
     let group = Group::from_name(name).context("cannot read the groups of this machine")?;
-    group.ok_or_else(|| anyhow!("control_group = {name:?}: allowed: a group of this machine"))
+    group.ok_or_else(|| anyhow!("{key} = {name:?}: allowed: a group of this machine"))
 }
 
-/// Gives a file to a user and a group, where they are named.
-pub fn give(path: &Path, user: Option<&User>, group: Option<&Group>) -> anyhow::Result<()> {
+/// Gives an open file (O_PATH will do) to a user and a group, where they are named. By its path, the owner of
+/// the folder could put another file in its place.
+pub fn give(file: &impl AsFd, user: Option<&User>, group: Option<&Group>) -> anyhow::Result<()> {
     let (user, group) = (user.map(|user| user.uid), group.map(|group| group.gid));
     if user.is_none() && group.is_none() {
         return Ok(());
     }
-    unistd::chown(path, user, group)
-        .with_context(|| format!("cannot give {} to its user and group", path.display()))
+    unistd::fchownat(file, "", user, group, AtFlags::AT_EMPTY_PATH)
+        .context("cannot give the file to its user and group")
 }
 
 /// Keeps no capabilities but `kept` (those of them that this thread has), continues as `user`, and never gets
@@ -116,7 +118,7 @@ mod tests {
     fn unknown_users_and_groups_are_refused_by_key_and_name() {
         let error = user("nobody-of-this-name").unwrap_err().to_string();
         assert_eq!(error, "user = \"nobody-of-this-name\": allowed: a user of this machine");
-        let error = group("no-such-group").unwrap_err().to_string();
+        let error = group("control_group", "no-such-group").unwrap_err().to_string();
         assert!(error.starts_with("control_group = \"no-such-group\": allowed: "), "{error}");
     }
 }

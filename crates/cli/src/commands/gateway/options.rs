@@ -1,5 +1,6 @@
 //! Options of `paceline gateway` and its subcommands.
 
+use paceline_live::gateway::Interface;
 use paceline_net::Duration;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -94,9 +95,12 @@ pub struct MtuArgs {
 
 #[derive(clap::Args)]
 pub struct GuardArgs {
-    pub server: u32,
-    pub mobile: u32,
-    pub exit: Option<u32>,
+    /// Interfaces by name and index
+    #[arg(value_name = "NAME:INDEX", num_args = 2..=3, required = true)]
+    pub interfaces: Vec<Interface>,
+    /// File for the result
+    #[arg(long)]
+    pub report: Option<PathBuf>,
 }
 
 /// Parses a share such as `50%`.

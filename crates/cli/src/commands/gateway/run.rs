@@ -39,13 +39,9 @@ pub fn run(args: &RunArgs) -> Outcome {
     config.check_accounts().map_err(wrong)?;
     if args.check {
         gateway::check_interfaces(&config).map_err(wrong)?;
-        let report = gateway::check_mtu(&config).map_err(wrong)?;
-        let firewall = gateway::firewall_warning(&config);
-        report
-            .warnings
-            .iter()
-            .chain(&firewall)
-            .for_each(|warning| say(Level::Warning, "note", &format!("{file}: {warning}")));
+        let report = gateway::check(&config).map_err(wrong)?;
+        let warn = |warning: &String| say(Level::Warning, "note", &format!("{file}: {warning}"));
+        report.warnings.iter().for_each(warn);
         // The facts are comments of the printed configuration.
         let facts: String = report.facts.iter().map(|fact| format!("# {fact}\n")).collect();
         output::print(&format!("{}{facts}", config.resolved()))?;
@@ -103,6 +99,9 @@ fn operate(gateway: &Gateway, signals: &mut OperatorSignals, manager: &mut Manag
     let (mut stopping, mut failed, mut polls, mut problem) = (false, false, 0u64, None);
     while !gateway.has_finished() {
         polls += 1;
+        if control_plane.follow_interfaces() {
+            check_interfaces(control_plane, &mut problem);
+        }
         if polls.is_multiple_of(POLLS_PER_CHECK) {
             check_interfaces(control_plane, &mut problem);
             control_plane.check_notes().iter().for_each(|note| say(Level::Warning, "note", note));
@@ -130,13 +129,7 @@ fn operate(gateway: &Gateway, signals: &mut OperatorSignals, manager: &mut Manag
                 OperatorSignal::Stop => stop = Some(control_plane.config().drain),
                 OperatorSignal::Reload => {
                     manager.reloading();
-                    match control_plane.reload() {
-                        Ok(()) => say(Level::Notice, "reloaded", "the configuration was read again"),
-                        Err(problem) => {
-                            let text = format!("the configuration stays as it was: {problem}");
-                            say(Level::Error, "reload-refused", &text);
-                        }
-                    }
+                    let _ = control_plane.reload(); // the log has the result
                     manager.ready(status);
                 }
             }
@@ -204,7 +197,7 @@ fn json(snapshot: &Snapshot) -> String {
 pub fn guard(args: &GuardArgs) -> Outcome {
     let own = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned().map_err(anyhow::Error::from);
     let (lifeline, journal) = (own(&io::stdin())?, own(&io::stdout())?);
-    let rescue = gateway::guard(lifeline, journal, (args.server, args.mobile, args.exit))?;
+    let rescue = gateway::guard(lifeline, journal, args.interfaces.clone(), args.report.as_deref())?;
     if rescue.exposed > 0 {
         let [exposed, whole, reset] =
             [rescue.exposed, rescue.whole, rescue.reset].map(|number| number.to_string());

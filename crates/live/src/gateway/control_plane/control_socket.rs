@@ -3,17 +3,18 @@
 
 use super::capture;
 use super::operations::{ControlPlane, TOP_DEVICES};
-use super::protocol::{Request, Response};
+use super::protocol::{ExperimentRequest, Request, Response};
 use crate::gateway::config::CONTROL_FOLDER;
 use crate::realtime::clock;
-use crate::service::privileges;
+use crate::service::{peer, privileges};
 use anyhow::{Context, bail};
-use nix::unistd::{Group, User};
+use nix::unistd::{Gid, Group, User, geteuid};
 use paceline_net::{Duration, FlowKey};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,9 +34,36 @@ const CLIENT_TIMEOUT: time::Duration = time::Duration::from_secs(5);
 /// Pause after a failed accept(2). Chosen: the usual error is a lack of descriptors, which lasts.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// The accounts that may use the socket, beside root and the user of this process.
+#[derive(Clone, Copy, Default)]
+pub struct Accounts<'a> {
+    /// The user of the gateway after the set-up.
+    pub user: Option<&'a User>,
+    /// Members may do everything.
+    pub control: Option<&'a Group>,
+    /// Members may look.
+    pub view: Option<&'a Group>,
+}
+
+/// The rights of a client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    All,
+    View,
+    Nothing,
+}
+
+/// The groups that decide on the rights of a client.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Roles {
+    control: Option<Gid>,
+    view: Option<Gid>,
+}
+
 /// An open control socket. Its file is removed when it is dropped.
 pub struct ControlSocket {
     path: PathBuf,
+    replaced: bool,
 }
 
 impl ControlSocket {
@@ -45,40 +73,41 @@ impl ControlSocket {
     pub fn open(
         path: Option<&Path>,
         default: &Path,
-        (user, group): (Option<&User>, Option<&Group>),
+        accounts: Accounts<'_>,
     ) -> anyhow::Result<(Self, UnixListener)> {
         let path = match path {
             Some(path) if is_alive(path) => bail!("control = {:?}: a gateway listens there", path.display()),
             Some(path) => path.to_owned(),
             None => {
-                fs::create_dir_all(CONTROL_FOLDER)
-                    .with_context(|| format!("cannot make {CONTROL_FOLDER}"))?;
+                let context = || format!("cannot make {CONTROL_FOLDER}");
+                fs::create_dir_all(CONTROL_FOLDER).with_context(context)?;
+                let folder = open_as(Path::new(CONTROL_FOLDER), libc::O_DIRECTORY).with_context(context)?;
                 // Another user has to remove the socket at the end.
-                privileges::give(Path::new(CONTROL_FOLDER), user, None)?;
+                privileges::give(&folder, accounts.user, None).with_context(context)?;
                 // In another network namespace, interfaces may have the same names.
                 let name = default.file_stem().unwrap_or_default().to_string_lossy();
                 let other = || default.with_file_name(format!("{name}-{}.sock", std::process::id()));
                 if is_alive(default) { other() } else { default.to_owned() }
             }
         };
-        let context = || format!("cannot listen at {}", path.display());
-        match fs::metadata(&path) {
-            Ok(stale) if stale.file_type().is_socket() => fs::remove_file(&path).with_context(context)?,
-            Ok(_) => bail!("control = {:?}: allowed: a socket, or nothing that is there", path.display()),
-            Err(_) => {} // bind(2) reports any other problem
-        }
-        let listener = UnixListener::bind(&path).with_context(context)?;
-        privileges::give(&path, user, group)?;
-        let mode = if group.is_some() { 0o660 } else { 0o600 };
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).with_context(context)?;
-        Ok((Self { path }, listener))
+        let (listener, replaced) =
+            bind(&path, accounts).with_context(|| format!("cannot listen at {}", path.display()))?;
+        Ok((Self { path, replaced }, listener))
+    }
+    /// Whether the socket of a gateway was there that did not end in order.
+    pub fn has_replaced(&self) -> bool {
+        self.replaced
     }
     /// The socket's file.
     pub fn path(&self) -> &Path {
         &self.path
     }
     /// Answers requests, each in a thread of its own.
-    pub fn serve(listener: UnixListener, control_plane: Arc<ControlPlane>) -> anyhow::Result<()> {
+    pub fn serve(
+        listener: UnixListener,
+        control_plane: Arc<ControlPlane>,
+        roles: Roles,
+    ) -> anyhow::Result<()> {
         let clients = Arc::new(AtomicUsize::new(0));
         let accept = move || {
             for stream in listener.incoming() {
@@ -96,7 +125,7 @@ impl ControlSocket {
                 clients.fetch_add(1, Ordering::Relaxed);
                 let (control_plane, clients_here) = (Arc::clone(&control_plane), Arc::clone(&clients));
                 let work = move || {
-                    let _ = answer(stream, &control_plane); // the client may have disconnected
+                    let _ = answer(stream, &control_plane, roles); // the client may have disconnected
                     clients_here.fetch_sub(1, Ordering::Relaxed);
                 };
                 if thread::Builder::new().name("request".into()).spawn(work).is_err() {
@@ -119,7 +148,95 @@ fn is_alive(path: &Path) -> bool {
     UnixStream::connect(path).is_ok()
 }
 
-fn answer(mut stream: UnixStream, control_plane: &ControlPlane) -> anyhow::Result<()> {
+/// Opens a path as a reference to the file (O_PATH), without following a link.
+fn open_as(path: &Path, flags: libc::c_int) -> std::io::Result<File> {
+    let flags = libc::O_PATH | libc::O_NOFOLLOW | flags;
+    File::options().read(true).custom_flags(flags).open(path)
+}
+
+/// Makes the socket, and gives it to its accounts. Whether it replaces one to which nobody listens. The owner
+/// of the folder may put other files in the place of folder and socket at any time: both are opened, and the
+/// opened ones are used.
+fn bind(path: &Path, accounts: Accounts<'_>) -> anyhow::Result<(UnixListener, bool)> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = File::options()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_DIRECTORY)
+        .open(parent)
+        .with_context(|| format!("cannot open {}", parent.display()))?;
+    let name = path.file_name().context("the path has no name")?;
+    let path_there = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
+    let stale = match fs::symlink_metadata(&path_there) {
+        Ok(found) if found.file_type().is_socket() => true,
+        Ok(_) => bail!("control = {:?}: allowed: a socket, or nothing that is there", path.display()),
+        Err(_) => false, // bind(2) reports any other problem
+    };
+    if stale {
+        fs::remove_file(&path_there)?;
+    }
+    let listener = UnixListener::bind(&path_there)?;
+    let socket = open_as(&path_there, 0)?;
+    let made = socket.metadata()?;
+    // A hard link could be to any other socket.
+    if !made.file_type().is_socket() || made.uid() != geteuid().as_raw() || made.nlink() != 1 {
+        bail!("somebody else has put another file in its place");
+    }
+    let Accounts { user, control, view } = accounts;
+    privileges::give(&socket, user, control.or(view))?;
+    let mode = match (control, view) {
+        (None, None) => 0o600,
+        (Some(_), None) | (None, Some(_)) => 0o660,
+        // One group owns the file: every client may connect, and its own groups decide.
+        (Some(_), Some(_)) => 0o666,
+    };
+    let opened = format!("/proc/self/fd/{}", socket.as_raw_fd());
+    fs::set_permissions(opened, fs::Permissions::from_mode(mode))?;
+    Ok((listener, stale))
+}
+
+impl Roles {
+    /// The groups of the accounts.
+    pub fn new(accounts: Accounts<'_>) -> Self {
+        Self { control: accounts.control.map(|group| group.gid), view: accounts.view.map(|group| group.gid) }
+    }
+    /// The rights of a client. Without a `view_group`, the rights of the file decide.
+    fn of(&self, stream: &UnixStream) -> Role {
+        let Some(view) = self.view else { return Role::All };
+        let (Ok(user), Ok(groups)) = (peer::user(stream.as_fd()), peer::groups(stream.as_fd())) else {
+            return Role::Nothing;
+        };
+        if user.is_root() || user == geteuid() || self.control.is_some_and(|own| groups.contains(&own)) {
+            Role::All
+        } else if groups.contains(&view) {
+            Role::View
+        } else {
+            Role::Nothing
+        }
+    }
+}
+
+impl Role {
+    /// Whether a request changes nothing and shows no packets.
+    fn allows(self, request: &Request) -> Result<(), String> {
+        let looks = matches!(
+            request,
+            Request::Status
+                | Request::Flows
+                | Request::Devices
+                | Request::Experiment(ExperimentRequest::Report)
+        );
+        match self {
+            Self::All => Ok(()),
+            Self::View if looks => Ok(()),
+            Self::View => Err("refused: allowed for members of view_group: status, flows, devices, \
+                               the experiment's report"
+                .into()),
+            Self::Nothing => Err("refused: allowed for members of control_group and view_group".into()),
+        }
+    }
+}
+
+fn answer(mut stream: UnixStream, control_plane: &ControlPlane, roles: Roles) -> anyhow::Result<()> {
     stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     stream.set_write_timeout(Some(CLIENT_TIMEOUT))?;
     let mut line = Vec::new();
@@ -128,6 +245,9 @@ fn answer(mut stream: UnixStream, control_plane: &ControlPlane) -> anyhow::Resul
         Ok(request) => request,
         Err(problem) => return Response::Error(problem).write_line(&mut stream),
     };
+    if let Err(problem) = roles.of(&stream).allows(&request) {
+        return Response::Error(problem).write_line(&mut stream);
+    }
     match request {
         Request::Status => Response::Status(Box::new(control_plane.status())).write_line(&mut stream),
         Request::Devices => Response::Devices(control_plane.top_devices(TOP_DEVICES)).write_line(&mut stream),
@@ -199,15 +319,42 @@ mod tests {
         let (file, socket) = (folder.join("box.toml"), folder.join("stale.sock"));
         fs::write(&file, "server").unwrap();
         drop(UnixListener::bind(&socket).unwrap());
-        let open =
-            |path: &Path| ControlSocket::open(Some(path), Path::new("unused"), (None, None)).map(|_| ());
+        let open = |path: &Path| {
+            let opened = ControlSocket::open(Some(path), Path::new("unused"), Accounts::default());
+            opened.map(|(opened, _)| opened.has_replaced())
+        };
         let refused = open(&file).map_err(|error| format!("{error:#}"));
         let kept = fs::read_to_string(&file);
-        let opened = open(&socket);
+        let opened = [open(&socket), open(&folder.join("new.sock"))];
+        // A link is neither followed nor replaced.
+        let link = folder.join("link.sock");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let linked = open(&link).map_err(|error| format!("{error:#}"));
+        let still = fs::read_to_string(&file);
         fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(kept.unwrap(), "server");
+        assert_eq!((kept.unwrap().as_str(), still.unwrap().as_str()), ("server", "server"));
         assert!(refused.unwrap_err().contains("box.toml\": allowed: "));
-        assert!(opened.is_ok(), "{opened:?}");
+        assert!(linked.unwrap_err().contains("link.sock\": allowed: "));
+        assert_eq!(opened.map(Result::unwrap), [true, false], "a stale one is replaced");
+    }
+
+    #[test]
+    fn those_who_may_look_cannot_change_anything() {
+        let allowed = |request: &Request| {
+            [Role::All, Role::View, Role::Nothing].map(|role| role.allows(request).is_ok())
+        };
+        let report = Request::Experiment(ExperimentRequest::Report);
+        for request in [Request::Status, Request::Flows, Request::Devices, report] {
+            assert_eq!(allowed(&request), [true, true, false], "{request:?}");
+        }
+        let start = ExperimentRequest::Start { share: 0.5, duration: Duration::from_secs(60), seed: None };
+        let capture =
+            parse(br#"{"capture":{"server":"10.0.0.1:1","mobile":"10.0.0.2:2","packets":1,"time":"1 s"}}"#);
+        let stop = Request::Stop { limit: None };
+        let experiments = [start, ExperimentRequest::Stop].map(Request::Experiment);
+        for request in [Request::Reload, stop, capture.unwrap()].into_iter().chain(experiments) {
+            assert_eq!(allowed(&request), [true, false, false], "{request:?}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::protocol::ExperimentRequest;
 use crate::gateway::config::GatewayConfig;
-use crate::gateway::experiment::{self, ExperimentStatus, Saved, Shared, Tap};
+use crate::gateway::experiment::{self, ExperimentStatus, Saved, Shared, Successor, Tap};
 use crate::gateway::policy::Table;
 use crate::gateway::random::random;
 use anyhow::Context;
@@ -19,6 +19,8 @@ pub struct Experiments {
     shared: Option<Arc<Shared>>,
     /// The state on which [`Self::check`] has acted.
     acted_on: Option<State>,
+    /// The place for its next socket on the interface.
+    tap: Successor,
 }
 
 impl Experiments {
@@ -82,6 +84,7 @@ impl Experiments {
             let interface = nix::net::if_::if_nametoindex(config.mobile.as_str());
             let interface = interface.with_context(|| format!("there is no interface {}", config.mobile))?;
             let tap = Tap::open(interface).context("cannot observe the interface")?;
+            self.tap = tap.successor();
             choose(plan.assignment)?;
             shared.save();
             experiment::watch(Arc::clone(&shared), tap).context("cannot start a thread")?;
@@ -90,6 +93,11 @@ impl Experiments {
         // Of the ends, harm alone has a lasting effect.
         self.acted_on = Some(if state == State::Harm { State::Running } else { state });
         Ok(())
+    }
+    /// The interface towards the devices has come back with another index.
+    pub fn observe(&self, interface: u32) -> std::io::Result<()> {
+        let runs = self.shared.as_ref().is_some_and(|shared| shared.state() == State::Running);
+        if runs { self.tap.open(interface) } else { Ok(()) }
     }
     /// Acts on the end of an experiment: all devices are accelerated again, or none after harm. Returns,
     /// once, a message for the operator, and whether acceleration is off.

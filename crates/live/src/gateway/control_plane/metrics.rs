@@ -3,8 +3,10 @@
 //! There are no labels for devices: their number has no bound, and the monitoring system would keep a series
 //! for every device that ever had a connection.
 
+use super::process::Process;
 use super::requests::Snapshot;
 use crate::gateway::counter::{CounterValues, Family};
+use crate::gateway::crash_recovery::rescuer::Rescue;
 use crate::gateway::experiment::ExperimentStatus;
 use paceline_pep::accelerator::Histogram;
 use paceline_pep::experiment::{Finding, Measure, State};
@@ -86,8 +88,53 @@ fn experiment(text: &mut Text, status: Option<&ExperimentStatus>) {
     }
 }
 
+/// The state of the process and of its guardian.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Health {
+    /// Start, processor time and memory.
+    pub process: Process,
+    /// A guardian is there.
+    pub guarded: bool,
+    /// Guardians that died and were replaced.
+    pub guardian_restarts: u64,
+    /// The gateway before this one did not end in order.
+    pub after_crash: bool,
+    /// The result of the last guardian's work.
+    pub rescue: Option<Rescue>,
+}
+
+/// The metrics of the process, under the names that monitoring systems expect of every program.
+fn process(text: &mut Text, process: &Process) {
+    for (name, kind, help, value) in [
+        ("start_time_seconds", "gauge", "Start time of the process since the Unix epoch", process.started),
+        ("cpu_seconds_total", "counter", "Processor time of the process", process.cpu),
+        ("resident_memory_bytes", "gauge", "Resident memory of the process", process.resident as f64),
+    ] {
+        let _ = writeln!(
+            text.0,
+            "# HELP process_{name} {help}.\n# TYPE process_{name} {kind}\nprocess_{name} {value}"
+        );
+    }
+}
+
+/// The metrics of crashes.
+fn crashes(text: &mut Text, health: &Health) {
+    text.gauge("guardian_up", "1 while the guardian process runs", u8::from(health.guarded));
+    text.head("guardian_restarts_total", "counter", "Guardians that died and were replaced");
+    text.value("guardian_restarts_total", "", health.guardian_restarts);
+    let help = "1 if the gateway before this one did not end in order";
+    text.gauge("started_after_crash", help, u8::from(health.after_crash));
+    let help = "Exposed connections that the last crash left, by what the guardian has made of them";
+    text.head("rescued_connections", "gauge", help);
+    let Rescue { exposed, whole, reset } = health.rescue.unwrap_or_default();
+    for (end, count) in [("whole", whole), ("reset", reset), ("none", exposed - (whole + reset).min(exposed))]
+    {
+        text.value("rescued_connections", &format!("{{end=\"{end}\"}}"), count);
+    }
+}
+
 /// The text of a scrape: all metrics.
-pub fn text(snapshot: &Snapshot, version: &str, guarded: bool) -> String {
+pub fn text(snapshot: &Snapshot, version: &str, health: &Health) -> String {
     let mut text = Text(String::new());
     text.head("build_info", "gauge", "The program's version and commit");
     let version = version.replace(['\\', '"', '\n'], "");
@@ -100,7 +147,8 @@ pub fn text(snapshot: &Snapshot, version: &str, guarded: bool) -> String {
         snapshot.exposure,
     );
     text.gauge("held_bytes", "Bytes buffered for devices", snapshot.held);
-    text.gauge("guardian_up", "1 while the guardian process runs", u8::from(guarded));
+    process(&mut text, &health.process);
+    crashes(&mut text, health);
     let stopped = u8::from(snapshot.filter_stopped);
     text.gauge("filter_stopped", "1 if the ACK filter was found to do harm and is switched off", stopped);
     experiment(&mut text, snapshot.experiment.as_ref());
@@ -131,7 +179,10 @@ mod tests {
         counters.extend([(Counter::LeftByPolicy, 3), (Counter::LeftWithoutPulse, 1), (Counter::Turns, 7)]);
         let mut snapshot = Snapshot { counters, flow_count: 5, ..Snapshot::default() };
         [900_000, 2_500_000, u64::MAX / 4].iter().for_each(|rtt| snapshot.round_trips.record(*rtt));
-        let text = text(&snapshot, "0.1 (\"x\")", true);
+        let rescue = Some(Rescue { exposed: 7, whole: 4, reset: 2 });
+        let health =
+            Health { rescue, process: Process { cpu: 1.5, ..Process::default() }, ..Health::default() };
+        let text = text(&snapshot, "0.1 (\"x\")", &health);
         let (mut types, mut helps, mut series) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# HELP ") {
@@ -145,7 +196,8 @@ mod tests {
                 assert!(series.insert(name.to_owned()), "twice: {line}");
                 let plain = name.split('{').next().unwrap();
                 let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                assert!(plain.starts_with("paceline_") && plain.chars().all(valid), "{line}");
+                let own = ["paceline_", "process_"].iter().any(|start| plain.starts_with(start));
+                assert!(own && plain.chars().all(valid), "{line}");
                 let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| plain.strip_suffix(end));
                 let base = base.filter(|base| types.get(*base).is_some_and(|kind| kind == "histogram"));
                 let kind = types.get(base.unwrap_or(plain)).unwrap_or_else(|| panic!("no type: {line}"));
@@ -158,5 +210,10 @@ mod tests {
         assert!(text.contains("paceline_bypassed_total{reason=\"mptcp\"} 0\n"), "{text}");
         assert!(text.contains("paceline_packets_left_total{by=\"policy\"} 3\n"), "{text}");
         assert!(text.contains("paceline_build_info{version=\"0.1 (x)\"} 1\n"), "{text}");
+        assert!(text.contains("\nprocess_cpu_seconds_total 1.5\n"), "{text}");
+        for (end, count) in [("whole", 4), ("reset", 2), ("none", 1)] {
+            let line = format!("paceline_rescued_connections{{end=\"{end}\"}} {count}\n");
+            assert!(text.contains(&line), "{text}");
+        }
     }
 }

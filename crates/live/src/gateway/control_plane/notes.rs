@@ -10,6 +10,17 @@ const MIN_REFUSED: u64 = 20;
 /// the pauses of a transfer.
 const QUIET_CHECKS: u32 = 10;
 
+/// Conditions that no counter shows.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Conditions {
+    /// A port of the bridge does not forward.
+    pub halted: bool,
+    /// There is no guardian.
+    pub unguarded: bool,
+    /// Interfaces that were removed.
+    pub gone: Option<String>,
+}
+
 /// The notes in force.
 #[derive(Default)]
 pub struct Notes {
@@ -25,13 +36,24 @@ impl Notes {
         &self.current
     }
     /// Looks at the counters, about once a second. Returns the notes that have appeared.
-    pub fn check(&mut self, config: &GatewayConfig, counters: &CounterValues, halted: bool) -> Vec<String> {
+    pub fn check(
+        &mut self,
+        config: &GatewayConfig,
+        counters: &CounterValues,
+        conditions: &Conditions,
+    ) -> Vec<String> {
         let refused = counters.get(Counter::FramesRefused);
         let more = refused.saturating_sub(self.refused_before.replace(refused).unwrap_or(refused));
         self.queue_left = if more >= MIN_REFUSED { QUIET_CHECKS } else { self.queue_left.saturating_sub(1) };
         let mut found = Vec::new();
         let (server, mobile) = (&config.server, &config.mobile);
-        if halted {
+        if let Some(gone) = &conditions.gone {
+            found.push(format!("{gone} is gone: connections wait until it is there again"));
+        }
+        if conditions.unguarded {
+            found.push("there is no guardian: nothing is acknowledged early meanwhile".to_owned());
+        }
+        if conditions.halted {
             found.push(format!(
                 "{server} or {mobile} does not forward on the bridge (down, or blocked by a spanning tree): \
                  nothing is accelerated meanwhile"
@@ -60,7 +82,7 @@ mod tests {
         let (mut notes, mut counters) = (Notes::default(), CounterValues::default());
         let mut check = |more: u64| {
             counters.extend([(Counter::FramesRefused, more)]);
-            let new = notes.check(&config, &counters, false).len();
+            let new = notes.check(&config, &counters, &Conditions::default()).len();
             (new, notes.current().len())
         };
         assert_eq!([check(5), check(MIN_REFUSED - 1), check(MIN_REFUSED)], [(0, 0), (0, 0), (1, 1)]);

@@ -4,10 +4,11 @@
 use super::capture::Tap;
 use crate::gateway::config::GatewayConfig;
 use crate::gateway::counter::CounterValues;
+use crate::gateway::datapath::socket::PacketSocket;
 use crate::gateway::experiment::ExperimentStatus;
 use crate::gateway::mss_clamp::Clamp;
 use paceline_net::{Duration, FlowKey};
-use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot, Histogram};
+use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot, Histogram, Side};
 use paceline_pep::ack_filter::Holdout;
 use paceline_pep::{AcceleratorStats, accelerator};
 use std::sync::Arc;
@@ -44,6 +45,8 @@ pub enum WorkerRequest {
     HoldOut(Holdout),
     /// Copy a connection's packets to a capture.
     Capture(Tap),
+    /// Use this socket for a side, whose interface has come back.
+    Attach(Side, PacketSocket),
 }
 
 /// A histogram of lateness; the first classes end at 1 us and 2 us.

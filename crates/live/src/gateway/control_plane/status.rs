@@ -28,8 +28,11 @@ pub struct FlowStatus {
     pub rtt_ms: Option<f64>,
     /// Smoothed less minimum round-trip time, in ms: the queueing delay.
     pub queue_ms: Option<f64>,
-    /// Sending rate towards the device, in b/s.
+    /// Measured: payload that the device has acknowledged of this connection, in b/s.
     pub rate: u64,
+    /// Sending rate towards the device that its connections share, by the rate control, in b/s.
+    #[serde(default)]
+    pub allowed: u64,
     /// Limit of `in_flight`, in bytes.
     pub window: u64,
     /// Why the device is sent no more at this moment: `server`, `memory`, `client-window` or `radio`.
@@ -76,8 +79,11 @@ pub struct DeviceStatus {
     pub in_flight: u64,
     /// Payload bytes that it has acknowledged since its oldest present connection was accelerated.
     pub delivered: u64,
-    /// Sending rate towards it, in b/s.
+    /// Measured: payload that it has acknowledged, in b/s.
     pub rate: u64,
+    /// Sending rate towards it, by the rate control, in b/s.
+    #[serde(default)]
+    pub allowed: u64,
 }
 
 /// The gateway as a whole.
@@ -134,6 +140,7 @@ pub struct Overview {
     pub experiment: Option<ExperimentStatus>,
 }
 
+/// The rate is not known: it follows from two looks.
 impl From<FlowSnapshot> for FlowStatus {
     fn from(flow: FlowSnapshot) -> Self {
         let FlowKey { src, dst, src_port, dst_port } = flow.key;
@@ -147,7 +154,8 @@ impl From<FlowSnapshot> for FlowStatus {
             delivered: flow.delivered,
             rtt_ms: flow.srtt.map(Duration::as_millis_f64),
             queue_ms: queue.map(Duration::as_millis_f64),
-            rate: flow.rate.0,
+            rate: 0,
+            allowed: flow.rate.0,
             window: flow.window,
             limit: flow.limit.name().to_owned(),
             pattern: flow.pattern.map(PatternStatus::from),
@@ -162,9 +170,10 @@ impl FlowStatus {
     }
 }
 
+/// The rate is not known: it follows from two looks.
 impl From<DeviceSnapshot> for DeviceStatus {
     fn from(device: DeviceSnapshot) -> Self {
         let DeviceSnapshot { address, flows, held, in_flight, delivered, rate } = device;
-        Self { address, flows, held, in_flight, delivered, rate: rate.0 }
+        Self { address, flows, held, in_flight, delivered, rate: 0, allowed: rate.0 }
     }
 }

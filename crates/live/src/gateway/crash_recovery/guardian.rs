@@ -2,115 +2,180 @@
 //!
 //! The guardian has the journal's memory and the reading end of a pipe whose other end only the gateway has.
 //! When the pipe is closed, the journal has the connections whose servers got acknowledgments for data that
-//! their clients lack; after an orderly end there are none. The kernel forwards by then, and the guardian
-//! listens on both interfaces:
+//! their clients lack; after an orderly end there are none. A [`Rescuer`] clears them, when both interfaces
+//! are there.
 //!
-//! - The guardian probes both ends of each connection with an empty segment below the expected sequence
-//!   number, which every endpoint answers with its numbers (RFC 9293, section 3.10.7.4).
-//! - A client that has all acknowledged data needs nothing: its connection goes on end to end.
-//! - Otherwise, when no data for the client can be on their way any more, each segment of either end is
-//!   answered by a reset with that segment's own numbers, so that it is accepted (RFC 5961, section 3.2).
-//!
-//! A SYN with the same addresses and ports opens a new connection, and ends the work on the old one.
+//! In the gateway, a thread waits for the guardian's end, reports it, and starts the next one at once.
 
-use super::journal::{self, Entry, Journal};
-use crate::gateway::datapath::frame::{self, Link, Outgoing};
-use crate::gateway::datapath::slot::Slot;
-use crate::gateway::datapath::socket::{BATCH, PacketSocket};
-use crate::gateway::interfaces::ports::{Ports, Role};
-use crate::gateway::random::random;
+use super::journal::{self, Journal};
+use super::presence::{self, Presence};
+use super::rescuer::{Rescue, Rescuer};
+use crate::gateway::interfaces::ports::Interface;
 use crate::realtime::clock;
+use crate::service::log::{self, Level};
 use crate::service::privileges;
 use anyhow::Context;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use paceline_net::identification::Identifications;
-use paceline_net::rewrite::{self, Unparsed};
-use paceline_net::{
-    Checksum, Duration, FlowKey, Instant, IpHeader, Packet, SeqNumber, TcpFlags, TcpHeader, TcpOptions,
-    Timestamps,
-};
-use paceline_pep::accelerator::Side;
+use paceline_net::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
-/// Time after which the guardian ends. Chosen: seven probes with doubling intervals.
-const LIFETIME: Duration = Duration::from_secs(60);
-/// Time after the last progress of a client in which data for it may still arrive. Chosen: longer than the
-/// queueing delay of most mobile networks.
-const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time between the first two probes; it doubles for each further one. Chosen: Linux answers one such segment
-/// in 500 ms (tcp_invalid_ratelimit).
-const PROBE_INTERVAL: Duration = Duration::from_millis(600);
-/// Bytes received of each frame. Chosen: link header (22), IPv6 header and TCP header without options need
-/// 82, and the longest encapsulation 104.
-const CAPTURE_BYTES: u32 = 192;
+/// A guardian that lived for less counts as one that cannot work. Chosen: it starts within some milliseconds.
+const SHORT_LIFE: Duration = Duration::from_secs(1);
+/// So many of them in a row are started again at once. Chosen: more than a test or an operator ends.
+const QUICK_STARTS: u32 = 20;
+/// Pause before a further start then, or after a start that failed. Chosen: a start costs some milliseconds
+/// of processor time.
+const START_PAUSE: Duration = Duration::from_secs(1);
+/// Longest wait for the first guardian to be there. Chosen: far longer than it takes; later connections are
+/// acknowledged early as soon as it is.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 /// The guardian as the gateway sees it: a child process, and the pipe that keeps it waiting.
 pub struct Guardian {
-    process: Child,
-    _pipe: Option<ChildStdin>,
+    watch: Arc<Watch>,
+    presence: Presence,
+}
+
+/// The state that the gateway shares with the thread that waits for the guardian's end.
+#[derive(Default)]
+struct Watch {
+    /// Closed at the gateway's end.
+    pipe: Mutex<Option<ChildStdin>>,
+    ending: AtomicBool,
+    restarts: AtomicU64,
 }
 
 impl Guardian {
     /// Starts a guardian. `command` has to call [`guard`] with its standard input and output, and with the
-    /// interface indices that it gets as arguments.
-    pub(crate) fn start(mut command: Command, journal: &Journal, ports: Ports) -> anyhow::Result<Self> {
-        command.args([ports.server.to_string(), ports.mobile.to_string()]);
-        if let Role::Router { exit, .. } = ports.role {
-            command.arg(exit.to_string());
+    /// interfaces that it gets as arguments: towards the servers, towards the devices, and in routed mode the
+    /// device by which packets enter the kernel's routing. The option `--report` names a file for the result.
+    pub(crate) fn start(
+        mut command: Command,
+        journal: &Journal,
+        interfaces: &[Interface],
+        report: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        command.args(interfaces.iter().map(Interface::to_string));
+        if let Some(report) = report {
+            command.arg("--report").arg(report);
         }
         // In a process group of its own, it does not get the terminal's signals.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::from(journal.share()?));
-        let mut process = command.spawn().context("cannot start the guardian")?;
-        let pipe = process.stdin.take();
-        Ok(Self { process, _pipe: pipe })
+        let watch = Arc::<Watch>::default();
+        let first = watch.spawn(&mut command).context("cannot start the guardian")?;
+        let (own, presence) = (Arc::clone(&watch), journal.presence());
+        let work = move || {
+            // The next guardian inherits these.
+            let _ = privileges::keep(&privileges::OF_GUARDIAN, None);
+            own.supervise(command, first, &presence);
+        };
+        thread::Builder::new().name("guardian".into()).spawn(work).context("cannot start a thread")?;
+        let guardian = Self { watch, presence: journal.presence() };
+        let until = clock::now() + FIRST_WAIT;
+        while !guardian.is_running() && clock::now() < until {
+            clock::pause(Duration::from_millis(1));
+        }
+        Ok(guardian)
     }
-    /// Whether the process runs.
-    pub fn is_running(&mut self) -> bool {
-        matches!(self.process.try_wait(), Ok(None))
+    /// Whether a guardian is there.
+    pub fn is_running(&self) -> bool {
+        self.presence.is_there()
+    }
+    /// Guardians that died and were replaced.
+    pub fn restarts(&self) -> u64 {
+        self.watch.restarts.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Guardian {
     fn drop(&mut self) {
         // The gateway does not wait for the guardian, which may work for a minute.
-        self._pipe = None;
-        let _ = self.process.try_wait();
+        self.watch.ending.store(true, Ordering::Relaxed);
+        self.watch.set_pipe(None);
     }
 }
 
-/// The result of a guardian's work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Rescue {
-    /// Connections with exposure when the gateway ended.
-    pub exposed: usize,
-    /// Of those, connections that go on end to end.
-    pub whole: usize,
-    /// Of those, connections that were reset.
-    pub reset: usize,
+impl Watch {
+    fn set_pipe(&self, pipe: Option<ChildStdin>) {
+        *self.pipe.lock().unwrap_or_else(PoisonError::into_inner) = pipe;
+    }
+    fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
+    }
+    fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
+        let mut process = command.spawn()?;
+        self.set_pipe(process.stdin.take());
+        Ok(process)
+    }
+    /// Waits for the end of each guardian, and starts the next one, until the gateway ends.
+    fn supervise(&self, mut command: Command, mut process: Child, presence: &Presence) {
+        let mut short_lives = 0;
+        loop {
+            let began = clock::now();
+            let end = process.wait();
+            presence.clear();
+            if self.is_ending() {
+                return;
+            }
+            let end = end.map_or_else(|error| error.to_string(), |status| status.to_string());
+            let text = format!(
+                "the guardian has died ({end}); another one is started, and nothing is acknowledged early \
+                 meanwhile"
+            );
+            log::message(Level::Warning, &text, &[("PACELINE_EVENT", "guardian-died")]);
+            let is_short = clock::now().since(began) < SHORT_LIFE;
+            short_lives = if is_short { short_lives + 1 } else { 0 };
+            if short_lives > QUICK_STARTS {
+                clock::pause(START_PAUSE);
+            }
+            let Some(next) = self.start_next(&mut command) else { return };
+            self.restarts.fetch_add(1, Ordering::Relaxed);
+            process = next;
+        }
+    }
+    /// Starts the next guardian, however often it fails; None if the gateway ends.
+    fn start_next(&self, command: &mut Command) -> Option<Child> {
+        let mut reported = false;
+        while !self.is_ending() {
+            match self.spawn(command) {
+                Ok(process) => return Some(process),
+                Err(error) if !reported => {
+                    reported = true;
+                    let text = format!("cannot start a guardian: {error}; nothing is acknowledged early");
+                    log::message(Level::Error, &text, &[("PACELINE_EVENT", "guardian-missing")]);
+                }
+                Err(_) => {}
+            }
+            clock::pause(START_PAUSE);
+        }
+        None
+    }
 }
 
 /// The guardian's main function: waits until the pipe is closed, and clears the connections of the journal.
-/// Interfaces are given by index; the third, in routed mode only, is the device by which packets enter the
-/// kernel's routing.
+/// The third interface, in routed mode only, is the device by which packets enter the kernel's routing.
+/// `report` is a file for the result.
 pub fn guard(
     pipe: OwnedFd,
     journal: OwnedFd,
-    (server, mobile, exit): (u32, u32, Option<u32>),
+    interfaces: Vec<Interface>,
+    report: Option<&Path>,
 ) -> anyhow::Result<Rescue> {
     for number in [SIGINT, SIGTERM, SIGHUP] {
         // These signals end the gateway; the guardian has to run on.
         signal_hook::flag::register(number, Arc::default()).context("cannot catch signals")?;
     }
     privileges::keep(&privileges::OF_GUARDIAN, None)?;
+    let memory = journal::open(&File::from(journal))?;
+    presence::announce(Arc::clone(&memory));
     let mut pipe = File::from(pipe);
     loop {
         match pipe.read(&mut [0; 64]) {
@@ -120,297 +185,11 @@ pub fn guard(
             Err(error) => return Err(error).context("cannot read from the gateway"),
         }
     }
-    let entries = journal::read(&File::from(journal))?;
+    let entries = journal::read(&memory)?;
     if entries.is_empty() {
         return Ok(Rescue::default());
     }
-    Rescuer::open([server, mobile], exit, entries, clock::now())?.run()
-}
-
-/// The sockets on both interfaces, by side, and the one for packets that are no answers, if it is another one
-/// (routed mode).
-struct Sockets {
-    sides: [PacketSocket; 2],
-    exit: Option<PacketSocket>,
-    identifications: RefCell<Identifications>,
-}
-
-/// A connection of the journal.
-struct Connection {
-    entry: Entry,
-    /// The connection has to be reset: its client will not get all acknowledged data.
-    lost: bool,
-    /// Time until which data for the client may arrive.
-    delivery_deadline: Instant,
-    /// The highest acknowledgment number seen from the client.
-    client_acked: SeqNumber,
-    /// By side: the end has sent a reset.
-    closed: [bool; 2],
-    probe_at: Instant,
-    probe_interval: Duration,
-}
-
-struct Rescuer {
-    sockets: Sockets,
-    connections: BTreeMap<FlowKey, Connection>,
-    ends_at: Instant,
-    rescue: Rescue,
-}
-
-/// The header fields of a segment.
-#[derive(Clone, Copy)]
-struct Segment {
-    key: FlowKey,
-    seq: SeqNumber,
-    ack: SeqNumber,
-    flags: TcpFlags,
-}
-
-impl Rescuer {
-    fn open(
-        interfaces: [u32; 2],
-        exit: Option<u32>,
-        entries: Vec<Entry>,
-        now: Instant,
-    ) -> anyhow::Result<Self> {
-        let open = |interface| {
-            PacketSocket::open_watching(interface, CAPTURE_BYTES).context("cannot open a packet socket")
-        };
-        let sides = [open(interfaces[0])?, open(interfaces[1])?];
-        let exit = exit.map(PacketSocket::open_to).transpose().context("cannot open a packet socket")?;
-        let identifications = RefCell::new(Identifications::new(random()?));
-        let sockets = Sockets { sides, exit, identifications };
-        let rescue = Rescue { exposed: entries.len(), ..Rescue::default() };
-        let connection = |entry: Entry| Connection {
-            lost: false,
-            delivery_deadline: now + DELIVERY_TIMEOUT,
-            client_acked: entry.record.client_expects,
-            entry,
-            closed: [false; 2],
-            probe_at: now,
-            probe_interval: PROBE_INTERVAL,
-        };
-        let connections = entries.into_iter().map(|entry| (entry.record.key, connection(entry))).collect();
-        Ok(Self { sockets, connections, ends_at: now + LIFETIME, rescue })
-    }
-
-    fn run(mut self) -> anyhow::Result<Rescue> {
-        let mut slots: Vec<Slot> = (0..BATCH).map(|_| Slot::new()).collect();
-        loop {
-            let now = clock::now();
-            self.on_time(now);
-            if self.connections.is_empty() || now >= self.ends_at {
-                return Ok(self.rescue);
-            }
-            for side in [Side::Server, Side::Mobile] {
-                let received = self.sockets.sides[side as usize].receive(&mut slots).unwrap_or(0);
-                for slot in &slots[..received] {
-                    if let Some((link, datagram)) = frame::peek(slot)
-                        && let Some(segment) = parse(datagram)
-                    {
-                        self.on_segment(now, side, link, segment);
-                    }
-                }
-            }
-            let next = self.connections.values().map(Connection::deadline).min().unwrap_or(now);
-            let wait = next.min(self.ends_at).since(clock::now()).as_millis() + 1;
-            let mut fds =
-                self.sockets.sides.each_ref().map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN));
-            let _ = poll(&mut fds, PollTimeout::try_from(wait.min(1000) as u32).unwrap_or(PollTimeout::ZERO));
-        }
-    }
-
-    fn on_time(&mut self, now: Instant) {
-        let Self { sockets, connections, rescue, .. } = self;
-        for connection in connections.values_mut().filter(|connection| connection.deadline() <= now) {
-            if !connection.lost && connection.delivery_deadline <= now {
-                connection.lose(rescue);
-                connection.reset_by_record(sockets);
-                connection.probe_at = now;
-            }
-            if connection.probe_at <= now {
-                connection.probe(sockets);
-                connection.probe_at = now + connection.probe_interval;
-                connection.probe_interval = connection.probe_interval * 2;
-            }
-        }
-    }
-
-    fn on_segment(&mut self, now: Instant, from: Side, link: Link, segment: Segment) {
-        let key = if from == Side::Server { segment.key } else { segment.key.reversed() };
-        let Some(connection) = self.connections.get_mut(&key) else { return };
-        if segment.flags.contains(TcpFlags::SYN) {
-            self.connections.remove(&key);
-            return;
-        }
-        if link.tunnel().is_some() {
-            // The newest tunnel of a direction counts: the device may have been handed over.
-            connection.entry.links[from.other() as usize] = Some(link.clone());
-        }
-        if segment.flags.contains(TcpFlags::RST) {
-            connection.closed[from as usize] = true;
-            if connection.closed == [true; 2] {
-                self.connections.remove(&key);
-            }
-            return;
-        }
-        if !segment.flags.contains(TcpFlags::ACK) {
-            return;
-        }
-        if from == Side::Mobile && !connection.lost {
-            if segment.ack >= connection.entry.record.server_acked {
-                self.rescue.whole += 1;
-                self.connections.remove(&key);
-                return;
-            }
-            if segment.ack > connection.client_acked {
-                connection.client_acked = segment.ack;
-                connection.delivery_deadline = now + DELIVERY_TIMEOUT;
-            }
-            if connection.entry.record.client_sent < connection.entry.record.server_acked {
-                // The gateway had not sent the missing data yet: they are lost with it.
-                connection.lose(&mut self.rescue);
-                let server = connection.entry.links[Side::Server as usize].clone();
-                send(&self.sockets, Side::Server, server, &reset(key.reversed(), segment.seq, segment.ack));
-                connection.probe(&self.sockets);
-            }
-        }
-        if connection.lost {
-            let answer = reset(segment.key.reversed(), segment.ack, segment.seq);
-            let socket = &self.sockets.sides[from as usize];
-            if link.tunnel().is_some() {
-                // The identifiers of the way back are in the packets of the other direction alone.
-                send(&self.sockets, from, connection.entry.links[from as usize].clone(), &answer);
-                return;
-            }
-            let link = if socket.has_link_header() { link.reversed() } else { Link::NONE };
-            transmit(&self.sockets, socket, link, &answer);
-        }
-    }
-}
-
-impl Connection {
-    fn deadline(&self) -> Instant {
-        if self.lost { self.probe_at } else { self.probe_at.min(self.delivery_deadline) }
-    }
-    fn lose(&mut self, rescue: &mut Rescue) {
-        self.lost = true;
-        rescue.reset += 1;
-    }
-    /// Probes the client, and the server as well if the connection has to be reset.
-    fn probe(&self, sockets: &Sockets) {
-        let record = &self.entry.record;
-        let stamps =
-            |val: Option<u32>, ecr: Option<u32>| val.zip(ecr).map(|(val, ecr)| Timestamps { val, ecr });
-        let (client, server) = (record.client_timestamp, record.server_timestamp);
-        let below = |seq: SeqNumber| SeqNumber(seq.0.wrapping_sub(1));
-        if !self.closed[Side::Mobile as usize] {
-            let probe =
-                ack(record.key, below(record.client_expects), record.server_expects, stamps(server, client));
-            send(sockets, Side::Mobile, self.entry.links[Side::Mobile as usize].clone(), &probe);
-        }
-        if self.lost && !self.closed[Side::Server as usize] {
-            let key = record.key.reversed();
-            let probe = ack(key, below(record.server_expects), record.server_acked, stamps(client, server));
-            send(sockets, Side::Server, self.entry.links[Side::Server as usize].clone(), &probe);
-        }
-    }
-    /// Sends a reset to each end, with the last known numbers, for ends that send nothing themselves.
-    fn reset_by_record(&self, sockets: &Sockets) {
-        let record = &self.entry.record;
-        let to_client = reset(record.key, self.client_acked, record.server_expects);
-        let to_server = reset(record.key.reversed(), record.server_expects, record.server_acked);
-        send(sockets, Side::Mobile, self.entry.links[Side::Mobile as usize].clone(), &to_client);
-        send(sockets, Side::Server, self.entry.links[Side::Server as usize].clone(), &to_server);
-    }
-}
-
-fn reset(key: FlowKey, seq: SeqNumber, ack: SeqNumber) -> Packet {
-    build(key, seq, ack, TcpFlags::RST.with(TcpFlags::ACK), None)
-}
-
-fn ack(key: FlowKey, seq: SeqNumber, ack: SeqNumber, timestamps: Option<Timestamps>) -> Packet {
-    build(key, seq, ack, TcpFlags::ACK, timestamps)
-}
-
-fn build(
-    key: FlowKey,
-    seq: SeqNumber,
-    ack: SeqNumber,
-    flags: TcpFlags,
-    timestamps: Option<Timestamps>,
-) -> Packet {
-    let ip = IpHeader { src: key.src, dst: key.dst, traffic_class: 0, hop_limit: 64, special: false };
-    let tcp = TcpHeader {
-        src_port: key.src_port,
-        dst_port: key.dst_port,
-        seq,
-        ack,
-        flags,
-        window: 0,
-        options: TcpOptions { timestamps, ..TcpOptions::default() },
-        payload_len: 0,
-    };
-    rewrite::segment(ip, tcp, Unparsed::default(), Checksum::Unverified, std::iter::empty())
-}
-
-/// Sends a packet that is no answer. An error is ignored: probes are repeated.
-fn send(sockets: &Sockets, side: Side, link: Option<Link>, packet: &Packet) {
-    if let Some(link) = link {
-        transmit(sockets, sockets.exit.as_ref().unwrap_or(&sockets.sides[side as usize]), link, packet);
-    }
-}
-
-fn transmit(sockets: &Sockets, socket: &PacketSocket, link: Link, packet: &Packet) {
-    let (mut packet, mut identifications) = (packet.clone(), sockets.identifications.borrow_mut());
-    identifications.number(&mut packet, 0);
-    for frame in Outgoing::frames(link, packet, 0, Vec::new(), Some(&mut identifications)) {
-        let mut parts = Vec::new();
-        frame.add_parts(&mut parts);
-        let _ = socket.send(&[&parts]);
-    }
-}
-
-/// Parses the headers of a TCP datagram without IP options that may be truncated behind them.
-fn parse(datagram: &[u8]) -> Option<Segment> {
-    let bytes = |at: usize, len: usize| datagram.get(at..at + len);
-    let (src, dst, tcp): (IpAddr, IpAddr, usize) =
-        match (datagram.first()?, datagram.get(9)?, datagram.get(6)?) {
-            (0x45, 6, _) if u16::from_be_bytes(bytes(6, 2)?.try_into().ok()?) & 0x3fff == 0 => {
-                let address = |at| Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes(at, 4)?).ok()?).into());
-                (address(12)?, address(16)?, 20)
-            }
-            (first, _, 6) if first >> 4 == 6 => {
-                let address = |at| Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes(at, 16)?).ok()?).into());
-                (address(8)?, address(24)?, 40)
-            }
-            _ => return None,
-        };
-    let word = |at: usize| Some(u32::from_be_bytes(bytes(tcp + at, 4)?.try_into().ok()?));
-    let (ports, flags) = (word(0)?, TcpFlags((word(12)? >> 16) as u16 & 0x1ff));
-    let key = FlowKey { src, dst, src_port: (ports >> 16) as u16, dst_port: ports as u16 };
-    Some(Segment { key, seq: SeqNumber(word(4)?), ack: SeqNumber(word(8)?), flags })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_of_truncated_datagrams_are_parsed() {
-        for (src, dst) in [("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")] {
-            let key = FlowKey {
-                src: src.parse().unwrap(),
-                dst: dst.parse().unwrap(),
-                src_port: 80,
-                dst_port: 50_000,
-            };
-            let packet = reset(key, SeqNumber(7), SeqNumber(u32::MAX));
-            let whole = paceline_net::wire::emit(&packet);
-            let segment = parse(&whole).unwrap();
-            assert_eq!((segment.key, segment.seq, segment.ack), (key, SeqNumber(7), SeqNumber(u32::MAX)));
-            assert!(segment.flags.contains(TcpFlags::RST) && !segment.flags.contains(TcpFlags::SYN));
-            (0..whole.len() - 4).for_each(|len| assert!(parse(&whole[..len]).is_none()));
-        }
-    }
+    let rescue = Rescuer::open(interfaces, entries)?.run()?;
+    report.into_iter().for_each(|file| rescue.write(file));
+    Ok(rescue)
 }

@@ -9,29 +9,31 @@
 //! Encapsulations are in a second part of the memory, behind all records.
 //!
 //! The memory (memfd_create(2)) is as large as the largest table; the kernel allocates the pages that were
-//! written.
+//! written. Its size is sealed, so that no process can truncate it under another one.
 
-#![allow(unsafe_code)]
-
+use super::memory::Memory;
+use super::presence::Presence;
 use crate::gateway::datapath::frame::Link;
 use anyhow::{Context, bail};
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use paceline_net::tunnel::{self, Tunnel};
 use paceline_net::{FlowKey, SeqNumber};
 use paceline_pep::accelerator::{FlowRecord, Side};
 use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// 64-bit words of a record. Layout: the offsets below, padded to 128 bytes.
 const WORDS: usize = 16;
-/// 64-bit words ahead of the records. Layout: magic number and number of workers, then for each worker the
-/// number of slots that were ever used, 64 bytes apart so that workers do not share cache lines.
+/// 64-bit words ahead of the records. Layout: magic number, number of workers and the guardian's presence,
+/// then for each worker the number of slots that were ever used, 64 bytes apart so that workers do not share
+/// cache lines.
 const HEADER: usize = 8 * (1 + crate::gateway::config::MAX_WORKERS);
 /// Chosen: identifies the layout and its version.
-const MAGIC: u64 = u64::from_be_bytes(*b"pacejnl2");
+const MAGIC: u64 = u64::from_be_bytes(*b"pacejnl3");
 /// Slots of all workers together. Same as the largest `limits.max_flows` of a configuration.
 const SLOTS: usize = 1 << 24;
 
@@ -56,50 +58,6 @@ const HAS_TIMESTAMPS: u64 = 1 << 16;
 /// and a bit for each that says whether it has a checksum.
 const TUNNEL_LENGTHS: usize = 24;
 const TUNNEL_CHECKSUMS: usize = 40;
-
-/// A mapping of the journal's memory into this process.
-struct Memory {
-    start: *const AtomicU64,
-    words: usize,
-}
-
-// SAFETY: the memory is accessed as atomic words only.
-unsafe impl Send for Memory {}
-// SAFETY: as above.
-unsafe impl Sync for Memory {}
-
-impl Memory {
-    fn map(fd: &OwnedFd, words: usize) -> anyhow::Result<Self> {
-        // SAFETY: a new mapping at an address of the kernel's choice; the descriptor is open.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                8 * words,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error()).context("cannot map the journal");
-        }
-        Ok(Self { start: start.cast(), words })
-    }
-    fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping is page-aligned and has `words` words for as long as `self` lives; nobody
-        // truncates the file.
-        unsafe { std::slice::from_raw_parts(self.start, self.words) }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made in `map` with this length, and there are no references into it any
-        // more.
-        unsafe { libc::munmap(self.start.cast_mut().cast(), 8 * self.words) };
-    }
-}
 
 /// The journal of a running gateway.
 pub struct Journal {
@@ -130,10 +88,11 @@ pub struct Entry {
 impl Journal {
     /// An empty journal.
     pub fn new(workers: usize) -> anyhow::Result<Self> {
-        let file =
-            memfd_create("paceline-journal", MFdFlags::MFD_CLOEXEC).context("cannot make the journal")?;
+        let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+        let file = memfd_create("paceline-journal", flags).context("cannot make the journal")?;
         let words = ALL_WORDS;
         nix::unistd::ftruncate(&file, 8 * words as i64).context("cannot make the journal")?;
+        fcntl(&file, FcntlArg::F_ADD_SEALS(seals())).context("cannot seal the journal")?;
         let memory = Memory::map(&file, words)?;
         memory.words()[0].store(MAGIC, Ordering::Relaxed);
         memory.words()[1].store(workers as u64, Ordering::Relaxed);
@@ -143,6 +102,10 @@ impl Journal {
     pub fn share(&self) -> anyhow::Result<OwnedFd> {
         self.file.try_clone().context("cannot duplicate a descriptor")
     }
+    /// Whether there is a guardian.
+    pub fn presence(&self) -> Presence {
+        Presence::new(Arc::clone(&self.memory))
+    }
     /// The writer of a worker.
     pub fn writer(&self, worker: usize) -> Writer {
         let slots = SLOTS / self.workers;
@@ -151,6 +114,10 @@ impl Journal {
 }
 
 impl Writer {
+    /// Whether there is a guardian that reads the journal after a crash.
+    pub fn is_guarded(&self) -> bool {
+        Presence::is_in(&self.memory)
+    }
     /// Number of calls of [`Self::write`].
     pub fn writes(&self) -> u64 {
         self.writes
@@ -224,13 +191,24 @@ impl Writer {
     }
 }
 
-/// Reads the valid records of a journal whose gateway has died.
-pub fn read(file: &File) -> anyhow::Result<Vec<Entry>> {
-    let words = ALL_WORDS;
-    if file.metadata().context("cannot read the journal")?.len() != 8 * words as u64 {
+/// The seals of a journal: its size, and the seals themselves.
+fn seals() -> SealFlag {
+    SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL
+}
+
+/// Maps the journal of another process.
+pub fn open(file: &File) -> anyhow::Result<Arc<Memory>> {
+    let context = "cannot read the journal";
+    let sealed = fcntl(file, FcntlArg::F_GET_SEALS).map(SealFlag::from_bits_truncate);
+    let has_size = file.metadata().context(context)?.len() == 8 * ALL_WORDS as u64;
+    if !has_size || !sealed.is_ok_and(|sealed| sealed.contains(seals())) {
         bail!("the file is no journal");
     }
-    let memory = Memory::map(&file.try_clone().context("cannot duplicate a descriptor")?.into(), words)?;
+    Ok(Arc::new(Memory::map(&file.try_clone().context("cannot duplicate a descriptor")?.into(), ALL_WORDS)?))
+}
+
+/// Reads the valid records of a journal whose gateway has died.
+pub fn read(memory: &Memory) -> anyhow::Result<Vec<Entry>> {
     fence(Ordering::Acquire);
     let words = memory.words();
     let word = |at: usize| words[at].load(Ordering::Relaxed);
@@ -347,7 +325,8 @@ mod tests {
         // A slot beyond the table is ignored.
         last.write(u32::MAX, Some(record(2, true)), link);
         let file = File::from(journal.share().unwrap());
-        let entries = read(&file).unwrap();
+        let read = || read(&open(&file).unwrap()).unwrap();
+        let entries = read();
         let both = [Side::Server, Side::Mobile].map(|side| link(&record(1, true).key, side));
         let changed = FlowRecord { client_sent: SeqNumber(77), ..record(1, true) };
         assert_eq!(
@@ -360,12 +339,27 @@ mod tests {
         );
         // A cleared slot gets a complete record again.
         first.write(5, Some(record(6, false)), link);
-        assert_eq!(read(&file).unwrap()[1].record, record(6, false));
+        assert_eq!(read()[1].record, record(6, false));
+    }
+
+    #[test]
+    fn the_size_of_the_memory_cannot_change() {
+        let journal = Journal::new(1).unwrap();
+        let file = File::from(journal.share().unwrap());
+        let len = file.metadata().unwrap().len();
+        for other in [0, len - 1, len + 1] {
+            assert!(file.set_len(other).is_err(), "{other}");
+        }
+        assert_eq!(file.metadata().unwrap().len(), len);
+        assert!(fcntl(&file, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_WRITE)).is_err());
     }
 
     #[test]
     fn memory_without_a_journal_is_refused() {
         let file = File::from(memfd_create("other", MFdFlags::MFD_CLOEXEC).unwrap());
-        assert!(read(&file).is_err());
+        assert!(open(&file).is_err());
+        // Of the right size, but not sealed.
+        file.set_len(8 * ALL_WORDS as u64).unwrap();
+        assert!(open(&file).is_err());
     }
 }

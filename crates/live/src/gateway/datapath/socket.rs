@@ -100,12 +100,15 @@ impl PacketSocket {
     }
     /// Bytes of the interface's link header, by its link type: 0 if its packets have none.
     fn link_header_len(&self) -> io::Result<usize> {
+        Ok(if link_type::is_bare(self.bound_to()?.sll_hatype) { 0 } else { ETHERNET_LEN })
+    }
+    fn bound_to(&self) -> io::Result<libc::sockaddr_ll> {
         // SAFETY: all-zero bytes are a valid address.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
         let mut len = size_of::<libc::sockaddr_ll>() as u32;
         // SAFETY: the kernel writes at most `len` bytes into the address.
         check(unsafe { libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len) })?;
-        Ok(if link_type::is_bare(address.sll_hatype) { 0 } else { ETHERNET_LEN })
+        Ok(address)
     }
     fn bind_for(&mut self, interface: u32, protocol: u16) -> io::Result<()> {
         self.interface = interface;
@@ -155,8 +158,8 @@ impl PacketSocket {
     }
     /// Whether the interface still exists.
     pub fn has_interface(&self) -> bool {
-        // nix returns an empty name for some errors.
-        nix::net::if_::if_indextoname(self.interface).is_ok_and(|name| !name.is_empty())
+        // The kernel sets the index to -1 when the interface is removed, and never back.
+        self.bound_to().is_ok_and(|address| address.sll_ifindex == self.interface as i32)
     }
     /// A second descriptor of the socket: the socket stays in its group until both are closed.
     pub fn duplicate(&self) -> io::Result<OwnedFd> {

@@ -35,8 +35,8 @@ const ONLY: [u8; 4] = 0u32.to_ne_bytes();
 /// The loaded programs, attached to both interfaces.
 pub struct Steering {
     object: Object,
-    /// The links of the ingress programs: they are detached when the descriptors are closed.
-    _links: Vec<OwnedFd>,
+    /// The links of the programs, by interface: they are detached when the descriptors are closed.
+    links: Vec<(u32, OwnedFd)>,
 }
 
 /// Loads the programs, and attaches the ingress program to the loopback device for a moment: without settings
@@ -58,23 +58,41 @@ impl Steering {
             .and_then(|builder| builder.open_memory(PROGRAMS))
             .and_then(libbpf_rs::OpenObject::load)
             .context("the kernel refuses the gateway's programs (Linux 6.6 or newer is needed)")?;
-        Ok(Self { object, _links: Vec::new() })
+        Ok(Self { object, links: Vec::new() })
     }
     /// Loads and attaches the programs. They take no packets before a worker's first heartbeat.
     pub fn attach(config: &GatewayConfig, ports: Ports, seed: u32) -> anyhow::Result<Self> {
         let mut steering = Self::load()?;
         steering.configure(config, ports, seed)?;
-        for interface in [ports.server, ports.mobile] {
-            let link = tcx::attach(steering.program("gateway_ingress")?, interface, Hook::Ingress)
-                .with_context(|| format!("cannot attach to interface {interface}"))?;
-            steering._links.push(link);
-        }
-        if let Role::Router { .. } = ports.role {
-            let link = tcx::attach(steering.program("gateway_egress")?, ports.server, Hook::Egress)
-                .with_context(|| format!("cannot attach to interface {}", ports.server))?;
-            steering._links.push(link);
-        }
+        steering.attach_to(ports)?;
         Ok(steering)
+    }
+    /// Attaches the programs to interfaces that have come back with other indices.
+    pub fn attach_again(&mut self, ports: Ports) -> anyhow::Result<()> {
+        let (server_ifindex, mobile_ifindex) = (ports.server, ports.mobile);
+        self.links.retain(|(interface, _)| [server_ifindex, mobile_ifindex].contains(interface));
+        self.change_settings(|old| layout::Settings { server_ifindex, mobile_ifindex, ..old })?;
+        self.attach_to(ports)
+    }
+    /// Attaches the programs to the interfaces at which they are not.
+    fn attach_to(&mut self, ports: Ports) -> anyhow::Result<()> {
+        let here = |interface| self.links.iter().any(|(own, _)| *own == interface);
+        let missing = [ports.server, ports.mobile].into_iter().filter(|interface| !here(*interface));
+        let mut links = Vec::new();
+        for interface in missing {
+            let mut attach = |program: &str, hook| {
+                let link = tcx::attach(self.program(program)?, interface, hook)
+                    .with_context(|| format!("cannot attach to interface {interface}"))?;
+                links.push((interface, link));
+                anyhow::Ok(())
+            };
+            attach("gateway_ingress", Hook::Ingress)?;
+            if interface == ports.server && matches!(ports.role, Role::Router { .. }) {
+                attach("gateway_egress", Hook::Egress)?;
+            }
+        }
+        self.links.append(&mut links);
+        Ok(())
     }
     fn configure(&self, config: &GatewayConfig, ports: Ports, seed: u32) -> anyhow::Result<()> {
         let (bridge, routed, entry_ifindex) = match ports.role {

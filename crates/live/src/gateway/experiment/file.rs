@@ -49,7 +49,9 @@ pub fn save(path: &Path, saved: &Saved) -> anyhow::Result<()> {
         fs::create_dir_all(folder).with_context(context)?;
     }
     let write = || -> anyhow::Result<()> {
-        let mut file = File::create(&new)?;
+        // A link in the place of the new file could name any other one: it is removed, and not followed.
+        let _ = fs::remove_file(&new);
+        let mut file = File::create_new(&new)?;
         file.write_all(&serde_json::to_vec(saved)?)?;
         file.sync_all()?;
         fs::rename(&new, path)?;

@@ -10,10 +10,11 @@ pub mod records;
 mod tap;
 
 pub use file::{Saved, load, path};
-pub use tap::Tap;
+pub use tap::{Successor, Tap};
 
 use super::policy::{Action, Table};
 use crate::realtime::clock;
+use crate::service::confinement::{Confined, confine};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use paceline_net::Duration;
 use paceline_pep::experiment::{Experiment, Observer, Plan, Report, State};
@@ -146,7 +147,9 @@ impl Shared {
 /// Starts the thread of a running experiment.
 pub fn watch(shared: Arc<Shared>, mut tap: Tap) -> std::io::Result<()> {
     thread::Builder::new().name("experiment".into()).spawn(move || {
-        if let Err(error) = run(&shared, &mut tap) {
+        // Headers of strangers are parsed without any privilege.
+        let done = confine(Confined::Observer).map_err(std::io::Error::other);
+        if let Err(error) = done.and_then(|()| run(&shared, &mut tap)) {
             eprintln!("paceline: the experiment is stopped: cannot observe the interface: {error}");
             shared.stop();
         }

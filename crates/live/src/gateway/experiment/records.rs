@@ -4,9 +4,10 @@
 //! reached its limit is renamed to the ending `.1`, in place of the one before. Lines that cannot be written,
 //! as on a full disk, are left out; forwarding is not concerned.
 
-use super::tap::Tap;
+use super::tap::{Successor, Tap};
 use crate::realtime::clock;
-use anyhow::Context;
+use crate::service::confinement::{Confined, confine};
+use anyhow::{Context, bail};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::time::{ClockId, clock_gettime};
 use paceline_net::{Duration, FlowKey};
@@ -15,6 +16,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -40,7 +42,12 @@ impl Records {
         Self { path: path.to_owned(), limit, file: None, len: 0, reported: false }
     }
     fn open(&mut self) -> anyhow::Result<()> {
-        let mut file = OpenOptions::new().append(true).create(true).open(&self.path)?;
+        // A link in the place of the file could name any other one.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let mut file = OpenOptions::new().append(true).create(true).custom_flags(flags).open(&self.path)?;
+        if !file.metadata()?.is_file() {
+            bail!("allowed: a file");
+        }
         self.len = file.metadata()?.len();
         if self.len == 0 {
             file.write_all(HEAD.as_bytes())?;
@@ -109,12 +116,18 @@ fn unix_time() -> f64 {
         .map_or(0.0, |time| time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9)
 }
 
-/// Opens the file, and starts the thread.
-pub fn start(path: &Path, interface: u32) -> anyhow::Result<()> {
+/// Opens the file, and starts the thread. Returns the place for its next socket on the interface.
+pub fn start(path: &Path, interface: u32) -> anyhow::Result<Successor> {
     let mut records = Records::new(path, MAX_BYTES);
     records.open().with_context(|| format!("records = {}: cannot write it", path.display()))?;
     let mut tap = Tap::open(interface).context("records: cannot observe the interface")?;
+    let successor = tap.successor();
     let work = move || {
+        // Headers of strangers are parsed without any privilege.
+        if let Err(error) = confine(Confined::Observer) {
+            eprintln!("paceline: records: no transfers are written: {error:#}");
+            return;
+        }
         let (mut observer, mut written_at) = (Observer::default(), clock::now());
         loop {
             let mut fds = [PollFd::new(tap.as_fd(), PollFlags::POLLIN)];
@@ -136,7 +149,7 @@ pub fn start(path: &Path, interface: u32) -> anyhow::Result<()> {
         }
     };
     thread::Builder::new().name("records".into()).spawn(work).context("cannot start a thread")?;
-    Ok(())
+    Ok(successor)
 }
 
 #[cfg(test)]
@@ -174,6 +187,12 @@ mod tests {
         let mut wrong = Records::new(&folder, 500);
         wrong.write("a line\n");
         assert!(wrong.reported);
+        // A link in the place of the file is not followed.
+        let (victim, planted) = (folder.join("victim"), folder.join("planted.csv"));
+        fs::write(&victim, "root only").unwrap();
+        std::os::unix::fs::symlink(&victim, &planted).unwrap();
+        Records::new(&planted, 500).write("a line\n");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "root only");
         fs::remove_dir_all(&folder).unwrap();
         for text in [&now, &before] {
             assert!(text.starts_with(HEAD) && text.len() <= 500 && text.ends_with('\n'), "{text}");

@@ -22,6 +22,7 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes received of each packet: two VLAN tags, an IP and a TCP header with all options. By definition of
 /// their length fields at most 8, 60 and 60.
@@ -38,6 +39,24 @@ pub struct Tap {
     fd: OwnedFd,
     /// Time of the last batch.
     before: Instant,
+    next: Successor,
+}
+
+/// The place for a tap's next socket, when its interface has come back. The threads that observe have no
+/// privilege to open one.
+#[derive(Clone, Default)]
+pub struct Successor(Arc<Mutex<Option<OwnedFd>>>);
+
+impl Successor {
+    /// Opens a socket on the interface in place of the present one.
+    pub fn open(&self, interface: u32) -> io::Result<()> {
+        let tap = Tap::open(interface)?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(tap.fd);
+        Ok(())
+    }
+    fn take(&self) -> Option<OwnedFd> {
+        self.0.try_lock().ok()?.take()
+    }
 }
 
 impl Tap {
@@ -63,7 +82,11 @@ impl Tap {
         let len = size_of::<libc::sockaddr_ll>() as u32;
         // SAFETY: the kernel reads the address, which lives here.
         check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), len) })?;
-        Ok(Self { fd, before: clock::now() })
+        Ok(Self { fd, before: clock::now(), next: Successor::default() })
+    }
+    /// The place for its next socket.
+    pub fn successor(&self) -> Successor {
+        self.next.clone()
     }
     /// Packets lost since the last call because the socket's buffer was full.
     pub fn lost(&self) -> u64 {
@@ -84,6 +107,9 @@ impl Tap {
     /// Receives packets, and hands their segments to `take` with the time, and the key from server to device.
     /// Returns whether there may be more.
     pub fn receive(&mut self, mut take: impl FnMut(Instant, FlowKey, &Segment)) -> io::Result<bool> {
+        if let Some(next) = self.next.take() {
+            self.fd = next;
+        }
         let mut data = [[0u8; SNAP_LEN]; BATCH];
         let mut control = [[0u64; CONTROL_BYTES / 8]; BATCH];
         // SAFETY: all-zero bytes are valid headers, vectors and addresses: null pointers and lengths of zero.

@@ -6,14 +6,14 @@
 //! - Frames for this machine, also for a second address of the bridge (macvlan, VRRP), and frames for a host
 //!   behind the port that they came by are left to the bridge.
 //!
-//! Changes arrive by netlink within a millisecond; everything is read again every few seconds, and after
-//! changes of links, since some addresses come without a message.
+//! Changes arrive by netlink within a millisecond; everything is read again every few seconds, after changes
+//! of links, since some addresses come without a message, and when an interface has come back.
 
-use super::ports::Ports;
+use super::ports::Indices;
 use crate::gateway::datapath::steering::BridgeMaps;
 use crate::linux::bridge_state::{self, Changes, Event};
 use crate::realtime::clock;
-use crate::service::privileges;
+use crate::service::confinement::{Confined, confine};
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use paceline_net::{Duration, Instant};
@@ -41,10 +41,10 @@ struct Known {
 
 /// Reads the state, and starts the thread that follows it. The result is true while a port of the bridge does
 /// not forward.
-pub fn start(ports: &Ports, maps: BridgeMaps) -> anyhow::Result<Arc<AtomicBool>> {
+pub fn start(ports: Arc<Indices>, maps: BridgeMaps) -> anyhow::Result<Arc<AtomicBool>> {
     let context = "cannot read the state of the bridge";
     let mut changes = Changes::subscribe().context(context)?;
-    let mut known = Known { ports: [ports.server, ports.mobile], states: [None; 2], entries: Entries::new() };
+    let mut known = Known { ports: ports.get(), states: [None; 2], entries: Entries::new() };
     known.read(&maps).context(context)?;
     let halted = Arc::new(AtomicBool::new(false));
     known.publish(&maps, &halted);
@@ -52,15 +52,18 @@ pub fn start(ports: &Ports, maps: BridgeMaps) -> anyhow::Result<Arc<AtomicBool>>
     let mut read_at = clock::now();
     let work = move || {
         // Reading the state takes no privilege, and neither does writing to open maps.
-        let _ = privileges::keep(&[], None);
+        let _ = confine(Confined::Follower);
         let mut stale = false;
         loop {
-            let wait = if stale { MIN_READ_INTERVAL } else { READ_INTERVAL };
+            let is_away = known.states.contains(&None);
+            let wait = if stale || is_away { MIN_READ_INTERVAL } else { READ_INTERVAL };
             let mut fds = [PollFd::new(changes.socket().as_fd(), PollFlags::POLLIN)];
             let wait = PollTimeout::try_from(wait.as_millis() as u32).unwrap_or(PollTimeout::ZERO);
             let _ = poll(&mut fds, wait); // a signal is no matter
             let received = changes.receive(|event| stale |= !known.on_event(&maps, event));
             stale |= received.is_err();
+            // An interface has come back.
+            stale |= std::mem::replace(&mut known.ports, ports.get()) != ports.get();
             known.publish(&maps, &published);
             stale |= is_due(clock::now(), read_at, READ_INTERVAL);
             if stale && is_due(clock::now(), read_at, MIN_READ_INTERVAL) {

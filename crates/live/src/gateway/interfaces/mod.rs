@@ -20,3 +20,18 @@ pub mod mtu;
 pub mod ports;
 pub mod router;
 pub mod side_detection;
+
+use crate::gateway::config::GatewayConfig;
+use ports::{Interface, Ports, Role};
+
+/// The interfaces of a gateway by name and index: towards the servers, towards the devices, and in routed
+/// mode the device by which packets enter the kernel's routing.
+pub fn watched(config: &GatewayConfig, ports: Ports) -> Vec<Interface> {
+    let interface = |name: &str, index| Interface { name: name.to_owned(), index };
+    let sides = [interface(&config.server, ports.server), interface(&config.mobile, ports.mobile)];
+    let exit = match ports.role {
+        Role::Bridge { .. } => None,
+        Role::Router { exit, .. } => Some(interface(&config.bridge, exit)),
+    };
+    sides.into_iter().chain(exit).collect()
+}

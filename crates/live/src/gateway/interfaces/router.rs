@@ -44,8 +44,11 @@ pub fn join(config: &GatewayConfig) -> anyhow::Result<Ports> {
         [("ipv4", "forwarding", "1"), ("ipv4", "rp_filter", "0"), ("ipv6", "forwarding", "1")]
     {
         let path = sysctl(family, &kernels, key);
-        // A kernel without IPv6 has no such file.
-        if fs::exists(&path).unwrap_or(false) {
+        // A kernel without IPv6 has no such file. A service that must not change settings finds them right on
+        // most routers; loose filtering (2) drops nothing here.
+        let fits = |found: &str| found == value || key == "rp_filter" && found == "2";
+        let found = fs::read_to_string(&path).ok();
+        if found.is_some_and(|found| !fits(found.trim())) {
             fs::write(&path, value).with_context(|| format!("cannot write {path}"))?;
         }
     }
@@ -75,6 +78,24 @@ pub fn inspect(config: &GatewayConfig) -> anyhow::Result<anyhow::Result<()>> {
         }
     }
     Ok(check(config).and_then(|()| check_filter(config, &kernels)))
+}
+
+/// Warnings about settings with which the kernel does not forward between the interfaces.
+pub fn warnings(config: &GatewayConfig) -> Vec<String> {
+    let mut warnings: Vec<String> =
+        check(config).err().map(|error| format!("{error:#}")).into_iter().collect();
+    let off = |interface: &&String| {
+        fs::read_to_string(sysctl("ipv4", interface, "forwarding")).is_ok_and(|value| value.trim() == "0")
+    };
+    // The check is content with one version of IP.
+    if warnings.is_empty()
+        && let Some(interface) = [&config.server, &config.mobile].iter().find(|name| off(name))
+    {
+        warnings.push(format!(
+            "the kernel does not forward IPv4 that comes by {interface}: `sysctl net.ipv4.ip_forward=1`"
+        ));
+    }
+    warnings
 }
 
 /// Removes the pair.

@@ -51,6 +51,9 @@ pub enum Fate {
 /// The accelerators and the uplink queue of a worker.
 pub struct Engine {
     accelerator: Accelerator,
+    /// The configuration of this accelerator, with early acknowledgments.
+    built: AcceleratorConfig,
+    early_acks: bool,
     /// The accelerator without early acknowledgments; None if no policy has the action `relay`.
     relay: Option<Accelerator>,
     uplink: Option<Uplink>,
@@ -114,7 +117,9 @@ impl Engine {
         let built = with_part_of_memory(config.accelerator(seed), has_relay);
         let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
         Self {
-            accelerator: Accelerator::new(built),
+            accelerator: Accelerator::new(built.clone()),
+            built,
+            early_acks: true,
             relay: has_relay.then(|| Accelerator::new(relay)),
             uplink: Uplink::new(&config.filter, line),
             policies: Table::new(&config.policy),
@@ -143,7 +148,8 @@ impl Engine {
         let built = with_part_of_memory(config.accelerator(self.seed), has_relay || self.relay.is_some());
         let policies = Table::new(&config.policy);
         let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
-        self.accelerator.set_config(built);
+        self.built = built;
+        self.set_accelerator_config();
         match &mut self.relay {
             Some(accelerator) => accelerator.set_config(relay),
             None => self.relay = has_relay.then(|| Accelerator::new(relay)),
@@ -156,6 +162,16 @@ impl Engine {
             self.release();
         }
         self.policies = policies;
+    }
+
+    /// Allows early acknowledgments, or stops them; what was acknowledged stays so.
+    pub fn allow_early_acks(&mut self, allowed: bool) {
+        self.early_acks = allowed;
+        self.set_accelerator_config();
+    }
+    fn set_accelerator_config(&mut self) {
+        let exposure = if self.early_acks { self.built.exposure } else { Bytes(0) };
+        self.accelerator.set_config(AcceleratorConfig { exposure, ..self.built.clone() });
     }
 
     /// Prefetches the connections' state of packets that are taken next.

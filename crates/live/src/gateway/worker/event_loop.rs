@@ -18,7 +18,7 @@ use crate::gateway::datapath::socket::{BATCH, PacketSocket};
 use crate::gateway::datapath::steering::{HEARTBEAT_TIMEOUT, Heartbeat, KernelPart};
 use crate::linux::priority::prefer_this_thread;
 use crate::realtime::clock;
-use crate::service::privileges;
+use crate::service::confinement::{Confined, confine};
 use anyhow::{Context, bail};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -68,6 +68,8 @@ pub struct Worker {
     requests: Receiver<WorkerRequest>,
     /// The journal of connections with exposure; None without a guardian.
     journal: Option<Writer>,
+    /// A guardian is there, so that data may be acknowledged early.
+    guarded: bool,
     swept_at: Instant,
     slots: Vec<Slot>,
     /// The parsed frames of a batch; kept for its capacity.
@@ -106,6 +108,7 @@ impl Worker {
         if journal.is_some() {
             engine.keep_journal();
         }
+        engine.allow_early_acks(false);
         let mut exits = exits.into_iter();
         let mut sides = [Side::Server, Side::Mobile].into_iter();
         let port = |socket| {
@@ -119,6 +122,7 @@ impl Worker {
             batching: Batching::new(tick),
             requests,
             journal,
+            guarded: false,
             swept_at: Instant::ZERO,
             slots: (0..BATCH).map(|_| Slot::new()).collect(),
             arrivals: Vec::with_capacity(BATCH),
@@ -154,7 +158,7 @@ impl Worker {
         // without the packets that they bring.
         prefer_this_thread();
         // Packets of strangers are parsed without any privilege.
-        privileges::keep(&[], None).context("cannot give up privileges")?;
+        confine(Confined::Worker)?;
         loop {
             let (now, before) = (clock::now(), self.counters.bytes_in);
             self.turned_at.store(now.as_nanos(), Ordering::Relaxed);
@@ -178,6 +182,7 @@ impl Worker {
     /// Receives, processes and sends packets. Returns the number of received frames.
     fn turn(&mut self, now: Instant) -> anyhow::Result<usize> {
         self.counters.turns += 1;
+        self.look_for_guardian();
         let halted = self.halted.load(Ordering::Relaxed);
         if std::mem::replace(&mut self.was_halted, halted) && !halted {
             self.engine.on_absence(now);
@@ -275,6 +280,16 @@ impl Worker {
         }
     }
 
+    /// Nothing is acknowledged early while nobody would read the journal after a crash.
+    fn look_for_guardian(&mut self) {
+        let Some(journal) = &self.journal else { return };
+        let guarded = journal.is_guarded();
+        if guarded != self.guarded {
+            self.guarded = guarded;
+            self.engine.allow_early_acks(guarded);
+        }
+    }
+
     /// Brings the journal up to date before the acknowledgments leave that make connections exposed.
     fn write_journal(&mut self, now: Instant) {
         let Some(journal) = &mut self.journal else { return };
@@ -308,7 +323,8 @@ impl Worker {
             let mut lost = 0;
             for port in &mut self.ports {
                 lost += u64::from(port.socket.drops().context("cannot read a socket's counters")?);
-                if !port.socket.has_interface() || !port.exit().has_interface() {
+                // The gateway waits for an interface; the pair of routed mode is its own.
+                if port.has_lost_exit() {
                     bail!("an interface is gone");
                 }
             }
@@ -388,6 +404,10 @@ impl Worker {
             WorkerRequest::Capture(tap) => {
                 self.engine.taps.sweep(now);
                 self.engine.taps.add(tap);
+            }
+            WorkerRequest::Attach(side, socket) => {
+                self.ports[side as usize].replace(socket, &mut self.counters);
+                self.engine.on_absence(now);
             }
         }
     }

@@ -34,6 +34,16 @@ impl Port {
     pub fn exit(&self) -> &PacketSocket {
         self.exit.as_ref().unwrap_or(&self.socket)
     }
+    /// Takes another socket, of the interface that has come back. Frames for the former one are discarded.
+    pub fn replace(&mut self, socket: PacketSocket, counters: &mut Counters) {
+        self.discard(counters);
+        self.socket = socket;
+    }
+    /// Whether the socket by which frames leave has lost its interface, and is another one than that on which
+    /// they arrive.
+    pub fn has_lost_exit(&self) -> bool {
+        self.exit.as_ref().is_some_and(|exit| !exit.has_interface())
+    }
     /// Whether frames wait for room in the socket.
     pub fn is_blocked(&self) -> bool {
         !self.send_queue.is_empty()

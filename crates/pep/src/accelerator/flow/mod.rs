@@ -213,6 +213,15 @@ impl Flow {
         let (to_client, mut server) = self.sender();
         to_client.send_remaining(cx, &mut server, path);
     }
+    /// Whether there is data beyond a gap of which the server was told by SACK.
+    pub fn has_sacked(&self) -> bool {
+        self.connection.negotiated.sack && self.from_server.store().has_gap()
+    }
+    /// Sends the client that data.
+    pub fn send_sacked(&mut self, cx: &mut Context<'_>) {
+        let (to_client, server) = self.sender();
+        to_client.send_sacked(cx, &server);
+    }
     /// Sends the ACKs that are due and that no other packet has carried.
     pub fn flush_acks(&mut self, cx: &mut Context<'_>) {
         let (from_server, client) = self.receiver();

@@ -19,6 +19,9 @@ const DEEP_CHECK_PACKETS: u64 = 32;
 /// together, when no byte is exposed and none is backlogged: the first ones would else fill the radio's queue
 /// ahead of the other ones' stored data.
 fn may_detach(now: Instant, flow: &Flow, device: &mut Device) -> bool {
+    if flow.has_sacked() {
+        return false; // the server fills the gap in a round trip
+    }
     if flow.is_idle(now) {
         return true;
     }
@@ -113,15 +116,18 @@ impl Accelerator {
         }
     }
 
-    /// Ends the acceleration of a connection, which continues end to end. Its stored unsent
-    /// data is sent at once. The server would send it as well, but the last segments of a flight only after
-    /// its timeout, which the long round trips of a draining machine have raised to seconds.
+    /// Ends the acceleration of a connection, which continues end to end. Its stored unsent data is sent at
+    /// once, also beyond a gap. The server would send it as well, but the last segments of a flight and those
+    /// in SACK blocks only after its timeout, which the long round trips of a draining machine have raised to
+    /// seconds.
     pub(super) fn detach(&mut self, now: Instant, slot: u32) {
         self.shared.stats.flows_detached += 1;
         if let Some(entry) = self.flows.get_mut(slot)
             && let Some(device) = self.devices.get_mut(entry.device)
         {
-            entry.flow.send_remaining(&mut self.shared.context(now, device), device.path());
+            let mut cx = self.shared.context(now, device);
+            entry.flow.send_remaining(&mut cx, device.path());
+            entry.flow.send_sacked(&mut cx);
         }
         self.remove(slot);
     }

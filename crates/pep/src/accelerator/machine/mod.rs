@@ -137,7 +137,9 @@ impl Accelerator {
             }
             (Some(slot), _) => self.on_segment(now, slot, side, packet),
             (None, Side::Mobile) => {
-                self.openings.on_client(now, &key, &packet, &tcp);
+                if self.openings.on_client(now, &key, &packet, &tcp) {
+                    self.shared.stats.bypass(BypassReason::OneSided);
+                }
                 if tcp.flags.contains(TcpFlags::RST) {
                     self.openings.take(&key);
                 }
@@ -283,7 +285,7 @@ impl Accelerator {
     fn make_room(&mut self, now: Instant, probes: u32, may: impl Fn(&FlowEntry) -> bool) -> bool {
         let slots = self.flows.slots();
         let is_unused =
-            |flow: &Flow| now.since(flow.last_packet_at()) > REPLACEABLE_AFTER && flow.is_transparent();
+            |flow: &Flow| now.since(flow.last_packet_at()) > REPLACEABLE_AFTER && flow.is_transparent() && !flow.has_sacked();
         for _ in 0..probes.min(slots) {
             self.replacement_slot = (self.replacement_slot + 1) % slots;
             let slot = self.replacement_slot;
@@ -322,6 +324,7 @@ impl Accelerator {
                 return self.shared.pass(side, packet);
             }
             Verdict::Detach(packet) => {
+                entry.flow.send_sacked(&mut self.shared.context(now, device));
                 self.shared.stats.flows_detached += 1;
                 self.shared.stats.bypass(BypassReason::Unseen);
                 self.remove(slot);

@@ -71,6 +71,8 @@ pub(in crate::accelerator) struct Opening {
     /// When the server's timestamp was recorded.
     server_epoch: Epoch,
     pub upload: Upload,
+    /// The client goes on, and no SYN of the server has passed: its packets go another way.
+    one_sided: bool,
     serial: u64,
 }
 
@@ -94,6 +96,7 @@ impl Opening {
             server_rtt: None,
             server_epoch: Epoch::default(),
             upload: Upload::default(),
+            one_sided: false,
             serial,
         }
     }
@@ -142,6 +145,13 @@ impl Opening {
         self.rtt = self.rtt.or(self.syn_at.map(|at| now.since(at)));
     }
 
+    /// A segment of the client, without a SYN of the server before it. Whether it is the first one.
+    fn note_one_sided(&mut self, tcp: &TcpHeader) -> bool {
+        let is_answer = tcp.flags.contains(TcpFlags::ACK) && !tcp.flags.contains(TcpFlags::RST);
+        is_answer
+            && self.syns[Side::Server as usize].is_none()
+            && !std::mem::replace(&mut self.one_sided, true)
+    }
     /// A segment without SYN from the mobile side.
     fn on_client(&mut self, now: Instant, packet: &Packet, tcp: &TcpHeader) {
         let [Some(server), Some(client)] = self.syns else { return };
@@ -332,12 +342,14 @@ impl Openings {
         let current = self.table.get(slot).is_some_and(|opening| opening.serial == serial);
         current && self.table.remove(slot).is_some()
     }
-    pub fn on_client(&mut self, now: Instant, key: &FlowKey, packet: &Packet, tcp: &TcpHeader) {
-        if let Some(slot) = self.table.find(key)
-            && let Some(opening) = self.table.get_mut(slot)
-        {
-            opening.on_client(now, packet, tcp);
-        }
+    /// A segment without SYN from the mobile side. Whether it shows that the server's packets do not pass
+    /// here.
+    pub fn on_client(&mut self, now: Instant, key: &FlowKey, packet: &Packet, tcp: &TcpHeader) -> bool {
+        let Some(opening) = self.table.find(key).and_then(|slot| self.table.get_mut(slot)) else {
+            return false;
+        };
+        opening.on_client(now, packet, tcp);
+        opening.note_one_sided(tcp)
     }
     /// A segment without SYN from the server side that carries no data.
     pub fn on_server(&mut self, key: &FlowKey, tcp: &TcpHeader) {

@@ -60,6 +60,18 @@ fn mid_flow_simultaneous_open_and_one_sided_pass() {
     bed.send(1, 2);
     assert!(bed.to_server.is_empty());
     assert_eq!(bed.stats().bypassed(BypassReason::OneSided), 1);
+    // The server's packets go another way, as behind this machine's own address translation. It is counted
+    // once, and nothing is changed.
+    let mut bed = TestBed::new(AcceleratorConfig::default());
+    let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);
+    bed.client_sends(syn);
+    bed.clear();
+    for n in 0..3 {
+        let request = bed.client_packet(1 + 10 * n, Some(1), ACK, 10, |_| ());
+        bed.client_sends(request.clone());
+        assert_eq!((bed.taken_by_server(), bed.taken_by_client()), (vec![request], vec![]));
+    }
+    assert_eq!(bed.stats().bypassed(BypassReason::OneSided), 1);
     // Only the ACK is never seen.
     let mut bed = TestBed::new(AcceleratorConfig::default());
     let syn = bed.client_packet(0, None, SYN, 0, |tcp| tcp.options = options);

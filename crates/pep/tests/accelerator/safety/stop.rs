@@ -190,3 +190,38 @@ fn new_parameters_apply_to_new_data_and_revoke_nothing() {
     assert_eq!(bed.exposure(), 20_000, "the old cap again");
     bed.accelerator.invariants();
 }
+
+/// Data beyond a gap that are in SACK blocks are kept: the server would send them again only after a timeout.
+#[test]
+fn data_that_was_sacked_is_sent_before_the_connection_is_detached() {
+    for fills_gap in [true, false] {
+        let mut bed = TestBed::open();
+        let end = bed.send(1, 2);
+        bed.wait(15);
+        bed.ack(end);
+        let beyond = end + u64::from(SEGMENT);
+        let data = bed.server_data(beyond, SEGMENT);
+        bed.clear();
+        bed.server_sends(data);
+        bed.wait(5);
+        assert!(bed.to_server.iter().any(|packet| !header(packet).options.sack.is_empty()));
+        bed.accelerator.drain(bed.now, Duration::from_secs(10));
+        bed.wait(3000);
+        assert_eq!(bed.accelerator.flow_count(), 1, "the server fills the gap in a round trip");
+        bed.clear();
+        if fills_gap {
+            let data = bed.server_data(end, SEGMENT);
+            bed.server_sends(data);
+            bed.wait(15);
+            bed.ack(beyond + u64::from(SEGMENT));
+            bed.wait(3000);
+            assert_eq!(bed.data(), [(end, SEGMENT), (beyond, SEGMENT)]);
+        } else {
+            bed.accelerator.abort(bed.now);
+            bed.wait(1);
+            assert_eq!(bed.data(), [(beyond, SEGMENT)]);
+        }
+        assert_eq!((bed.accelerator.flow_count(), bed.stats().flows_reset), (0, 0));
+        assert_eq!(bed.stats().flows_detached, 1);
+    }
+}

@@ -24,6 +24,16 @@ pub(in crate::accelerator) struct Cut {
     pub ends_packet: bool,
 }
 
+/// Data beyond the first gap that one packet can carry.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::accelerator) struct PartBeyond<'a> {
+    pub off: u64,
+    pub len: u32,
+    pub mark: Mark,
+    /// None in simulation.
+    pub bytes: Option<&'a [u8]>,
+}
+
 /// The result of an insertion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::accelerator) struct Stored {
@@ -169,6 +179,19 @@ impl Store {
         shrink_if_empty(&mut self.pieces);
     }
 
+    /// The data beyond the first gap, in parts of at most `segment` bytes.
+    pub fn parts_beyond(&self, segment: u32) -> impl Iterator<Item = PartBeyond<'_>> {
+        let pieces = self.beyond.iter().flat_map(|beyond| beyond.from(self.next));
+        pieces.flat_map(move |piece| {
+            let starts = (piece.off..piece.end()).step_by(segment.max(1) as usize);
+            starts.map(move |off| {
+                let until = (off + u64::from(segment.max(1))).min(piece.end());
+                let push = piece.mark.push && until == piece.end();
+                let mark = Mark { push, urgent: 0, ..piece.mark };
+                PartBeyond { off, len: (until - off) as u32, mark, bytes: piece.bytes(off, until) }
+            })
+        })
+    }
     /// Removes all data beyond the first gap. Whether there was any.
     pub fn forget_beyond(&mut self) -> bool {
         self.beyond.take().is_some()

@@ -107,13 +107,13 @@ impl ToClient {
     }
 }
 
-fn ip_header(server: &ServerState<'_>) -> IpHeader {
+pub(super) fn ip_header(server: &ServerState<'_>) -> IpHeader {
     let key = &server.connection.key;
     let ServerHeader { traffic_class, hop_limit, .. } = server.from_server.header();
     IpHeader { src: key.src, dst: key.dst, traffic_class, hop_limit, special: false }
 }
 
-fn tcp_header(server: &ServerState<'_>, off: u64, flags: TcpFlags) -> TcpHeader {
+pub(super) fn tcp_header(server: &ServerState<'_>, off: u64, flags: TcpFlags) -> TcpHeader {
     let ServerState { connection, from_server, upload } = server;
     let header = from_server.header();
     let timestamps = Timestamps { val: header.timestamp, ecr: header.timestamp_echo };

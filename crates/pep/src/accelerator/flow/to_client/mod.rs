@@ -15,6 +15,7 @@ mod recovery;
 pub(in crate::accelerator) mod rtt;
 mod sack_check;
 pub(in crate::accelerator) mod scoreboard;
+mod sacked;
 mod send;
 mod window;
 

@@ -5,30 +5,37 @@
 //! thread. The control plane sends requests to the workers by channels and never touches their connections
 //! itself.
 
+mod interfaces;
+
+use super::away::Away;
 use super::capture::{self, Captured};
 use super::experiments::Experiments;
 use super::filter_watch::FilterWatch;
 use super::leaving::{Acks, Leaving};
-use super::metrics;
-use super::notes::Notes;
+use super::metrics::{self, Health};
+use super::notes::{Conditions, Notes};
+use super::process::Process;
 use super::protocol::{ExperimentRequest, Response, StopReport};
+use super::rates::Look;
 use super::requests::{Page, Snapshot, WorkerRequest};
 use super::status::{DeviceStatus, FlowStatus, Overview, Status};
 use crate::gateway::config::{GatewayConfig, Mode};
 use crate::gateway::counter::Counter;
 use crate::gateway::crash_recovery::guardian::Guardian;
+use crate::gateway::crash_recovery::rescuer::Rescue;
 use crate::gateway::datapath::steering::Steering;
-use crate::gateway::experiment::ExperimentStatus;
-use crate::gateway::interfaces::{bridge, firewall, mtu, router};
+use crate::gateway::experiment::{ExperimentStatus, Successor};
+use crate::gateway::interfaces::mtu;
+use crate::gateway::interfaces::ports::{Indices, Interface, Ports};
 use crate::gateway::random::random;
 use crate::realtime::clock;
 use crate::service::log::{self, Level};
-use anyhow::{Context, bail};
 use paceline_net::{Duration, FlowKey, Instant};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
 use paceline_pep::ack_filter::Finding;
 use paceline_pep::experiment::Assignment;
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,11 +58,32 @@ pub(crate) struct WorkerHandle {
     pub turned_at: Arc<AtomicU64>,
 }
 
-/// A running gateway, as its operator sees it.
-pub struct ControlPlane {
+/// The interfaces at which a gateway works.
+pub(crate) struct Place {
+    pub ports: Ports,
+    /// The indices, as the thread that follows the bridge sees them.
+    pub indices: Arc<Indices>,
+    /// By side, a second descriptor of each worker's socket: a socket stays open after its worker has ended,
+    /// since the others would get its packets otherwise.
+    pub sockets: [Vec<OwnedFd>; 2],
+}
+
+/// The program of a gateway, and its last end.
+#[derive(Default)]
+pub(crate) struct Program {
     /// Version and commit.
     pub version: String,
-    file: Option<PathBuf>,
+    /// The file of the configuration.
+    pub file: Option<PathBuf>,
+    /// The gateway before this one did not end in order.
+    pub after_crash: bool,
+    /// The file with the result of the last guardian's work.
+    pub rescue: Option<PathBuf>,
+}
+
+/// A running gateway, as its operator sees it.
+pub struct ControlPlane {
+    program: Program,
     started_at: Instant,
     config: Mutex<Arc<GatewayConfig>>,
     /// None after the gateway has ended.
@@ -71,6 +99,12 @@ pub struct ControlPlane {
     aside: AtomicBool,
     notes: Mutex<Notes>,
     leaving: Mutex<Leaving>,
+    place: Mutex<Place>,
+    away: Mutex<Away>,
+    /// The next socket of the thread that writes records.
+    records: Mutex<Option<Successor>>,
+    flow_look: Mutex<Option<Look<FlowKey>>>,
+    device_look: Mutex<Option<Look<IpAddr>>>,
     /// The time limit of a stop that was requested and is not yet taken up.
     requested_stop: Mutex<Option<Duration>>,
     /// Clients that wait for the end of the gateway.
@@ -91,15 +125,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ControlPlane {
     pub(crate) fn new(
-        (version, file): (String, Option<PathBuf>),
+        program: Program,
         config: GatewayConfig,
         steering: Steering,
+        place: Place,
         workers: Vec<WorkerHandle>,
         guardian: Option<Guardian>,
     ) -> Self {
+        let side = |name: &str, index| Interface { name: name.to_owned(), index };
+        let sides = [side(&config.server, place.ports.server), side(&config.mobile, place.ports.mobile)];
         Self {
-            version,
-            file,
+            program,
             started_at: clock::now(),
             filter_watch: Mutex::new(FilterWatch::new(&config.filter)),
             config: Mutex::new(Arc::new(config)),
@@ -112,6 +148,11 @@ impl ControlPlane {
             aside: AtomicBool::new(false),
             notes: Mutex::default(),
             leaving: Mutex::default(),
+            place: Mutex::new(place),
+            away: Mutex::new(Away::new(sides)),
+            records: Mutex::default(),
+            flow_look: Mutex::default(),
+            device_look: Mutex::default(),
             requested_stop: Mutex::default(),
             stop_clients: Mutex::default(),
         }
@@ -182,7 +223,7 @@ impl ControlPlane {
     pub fn status(&self) -> Status {
         let (config, snapshot) = (self.config(), self.snapshot());
         Status {
-            version: self.version.clone(),
+            version: self.program.version.clone(),
             process: std::process::id(),
             server: config.server.clone(),
             mobile: config.mobile.clone(),
@@ -211,33 +252,82 @@ impl ControlPlane {
         self.aside.load(Ordering::Relaxed)
     }
     fn is_guarded(&self) -> bool {
-        lock(&self.guardian).as_mut().is_some_and(Guardian::is_running)
+        lock(&self.guardian).as_ref().is_some_and(Guardian::is_running)
     }
     /// All metrics in Prometheus' text format.
     pub fn metrics(&self) -> String {
-        metrics::text(&self.snapshot(), &self.version, self.is_guarded())
+        let guardian = lock(&self.guardian);
+        let health = Health {
+            process: Process::read(),
+            guarded: guardian.as_ref().is_some_and(Guardian::is_running),
+            guardian_restarts: guardian.as_ref().map_or(0, Guardian::restarts),
+            after_crash: self.program.after_crash,
+            rescue: self.program.rescue.as_deref().and_then(Rescue::read),
+        };
+        drop(guardian);
+        metrics::text(&self.snapshot(), &self.program.version, &health)
     }
     /// The content of the page.
     pub fn overview(&self) -> Overview {
         let experiment = lock(&self.experiments).status();
         Overview { status: self.status(), devices: self.top_devices(TOP_DEVICES), experiment }
     }
-    /// Passes all accelerated connections to `take`, a page at a time, until it returns false.
+    /// Passes all accelerated connections to `take`, a page at a time, until it returns false. Their rates
+    /// are those since the last call, or else of half a second.
     pub fn flows(&self, mut take: impl FnMut(Vec<FlowStatus>) -> bool) {
-        self.pages(WorkerRequest::Flows, |page: Vec<FlowSnapshot>| {
-            take(page.into_iter().map(Into::into).collect())
+        let earlier = Self::earlier(&self.flow_look, |look| {
+            self.pages(WorkerRequest::Flows, |page: Vec<FlowSnapshot>| {
+                page.iter().for_each(|flow| look.note(flow.key, flow.delivered));
+                true
+            });
         });
+        let mut look = Look::now();
+        let mut complete = true;
+        self.pages(WorkerRequest::Flows, |page: Vec<FlowSnapshot>| {
+            let measured = |flow: FlowSnapshot| {
+                let rate = look.rate(&earlier, flow.key, flow.delivered);
+                FlowStatus { rate, ..flow.into() }
+            };
+            complete = take(page.into_iter().map(measured).collect());
+            complete
+        });
+        if complete {
+            *lock(&self.flow_look) = Some(look);
+        }
     }
-    /// The `count` devices that have acknowledged most.
+    /// The `count` devices that have acknowledged most. Their rates are those since the last call, or else of
+    /// half a second.
     pub fn top_devices(&self, count: usize) -> Vec<DeviceStatus> {
+        let earlier = Self::earlier(&self.device_look, |look| {
+            self.pages(WorkerRequest::Devices, |page: Vec<DeviceSnapshot>| {
+                page.iter().for_each(|device| look.note(device.address, device.delivered));
+                true
+            });
+        });
+        let mut look = Look::now();
         let mut top: Vec<DeviceStatus> = Vec::new();
         self.pages(WorkerRequest::Devices, |page: Vec<DeviceSnapshot>| {
-            top.extend(page.into_iter().map(DeviceStatus::from));
+            top.extend(page.into_iter().map(|device| {
+                let rate = look.rate(&earlier, device.address, device.delivered);
+                DeviceStatus { rate, ..device.into() }
+            }));
             top.sort_by_key(|device| (std::cmp::Reverse(device.delivered), device.address));
             top.truncate(count);
             true
         });
+        *lock(&self.device_look) = Some(look);
         top
+    }
+    /// The last look, or a new one if there is none that is recent; a further look gives rates from now on.
+    fn earlier<K: Ord + Copy>(last: &Mutex<Option<Look<K>>>, take: impl FnOnce(&mut Look<K>)) -> Look<K> {
+        let recent = lock(last).clone();
+        if let Some(look) = recent.filter(Look::wait) {
+            return look;
+        }
+        let mut look = Look::now();
+        take(&mut look);
+        look.wait();
+        look
     }
     fn pages<T>(
         &self,
@@ -272,10 +362,21 @@ impl ControlPlane {
         Some(captured)
     }
 
-    /// Reads the configuration file again. On an error, such as a changed key that is fixed at run time, the
-    /// old configuration stays in force; the error names the keys.
+    /// Reads the configuration file again, and reports it in the log. On an error, such as a changed key that
+    /// is fixed at run time, the old configuration stays in force; the error names the keys.
     pub fn reload(&self) -> Result<(), String> {
-        let path = self.file.as_ref().ok_or("the gateway was started without a file")?;
+        let done = self.try_reload();
+        let (level, event, text) = match &done {
+            Ok(()) => (Level::Notice, "reloaded", "the configuration was read again".to_owned()),
+            Err(problem) => {
+                (Level::Error, "reload-refused", format!("the configuration stays as it was: {problem}"))
+            }
+        };
+        log::message(level, &text, &[("PACELINE_EVENT", event)]);
+        done
+    }
+    fn try_reload(&self) -> Result<(), String> {
+        let path = self.program.file.as_ref().ok_or("the gateway was started without a file")?;
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{file}: {error}"))?;
         let mut new = GatewayConfig::parse(&file, &text)?;
@@ -317,44 +418,6 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// Checks the interfaces, and passes changes on to the kernel programs. To be called about once a
-    /// second. If the gateway cannot work between its interfaces, the error says why, and the kernel forwards
-    /// everything until the problem is gone.
-    pub fn check_interfaces(&self) -> anyhow::Result<()> {
-        let config = self.config();
-        let fit = match config.mode {
-            Mode::Bridge => {
-                let (bridge, fit) = bridge::inspect(&config)?;
-                let set = |steering: &Steering| bridge.iter().try_for_each(|now| steering.set_bridge(now));
-                lock(&self.steering).iter().try_for_each(set)?;
-                fit.and_then(|()| firewall::check_bridge())
-            }
-            Mode::Routed => {
-                let interfaces =
-                    nix::ifaddrs::getifaddrs().context("cannot read this machine's addresses")?;
-                let addresses: Vec<IpAddr> =
-                    interfaces.filter_map(|interface| own_address(&interface)).collect();
-                lock(&self.steering).iter().try_for_each(|steering| steering.set_local(&addresses))?;
-                router::inspect(&config)?.and_then(|()| self.check_firewall(&config.server))
-            }
-        };
-        self.update_clamp(&config)?;
-        let aside = fit.is_err() || lock(&self.experiments).is_switched_off();
-        if self.aside.swap(aside, Ordering::Relaxed) != aside {
-            self.send_to_all(|| WorkerRequest::Aside(aside.then_some(config.drain)));
-        }
-        fit
-    }
-    fn check_firewall(&self, server: &str) -> anyhow::Result<()> {
-        if lock(&self.leaving).is_found() {
-            bail!(
-                "early acknowledgments do not leave this machine by {server}: a firewall drops those that conntrack \
-                 calls INVALID (`sysctl net.netfilter.nf_conntrack_tcp_be_liberal=1` has them pass), or a route \
-                 goes elsewhere; `paceline gateway reload` tries again"
-            );
-        }
-        Ok(())
-    }
     /// Whether acknowledgments are found not to leave this machine, since the last call. To be called several
     /// times a second; [`Self::check_interfaces`] then steps aside.
     pub fn check_leaving(&self) -> bool {
@@ -370,8 +433,12 @@ impl ControlPlane {
     /// notes that have appeared.
     pub fn check_notes(&self) -> Vec<String> {
         let (config, snapshot) = (self.config(), self.snapshot());
-        let halted = lock(&self.steering).as_ref().is_some_and(Steering::is_halted);
-        lock(&self.notes).check(&config, &snapshot.counters, halted)
+        let conditions = Conditions {
+            halted: lock(&self.steering).as_ref().is_some_and(Steering::is_halted),
+            unguarded: !self.is_guarded(),
+            gone: lock(&self.away).gone().map(str::to_owned),
+        };
+        lock(&self.notes).check(&config, &snapshot.counters, &conditions)
     }
     fn choose_devices(&self, assignment: Assignment) -> anyhow::Result<()> {
         lock(&self.steering).iter().try_for_each(|steering| steering.set_experiment(assignment))
@@ -442,10 +509,4 @@ impl ControlPlane {
             let _ = response.write_line(&mut stream); // the client may have disconnected
         }
     }
-}
-
-fn own_address(interface: &nix::ifaddrs::InterfaceAddress) -> Option<IpAddr> {
-    let address = interface.address.as_ref()?;
-    let v4 = address.as_sockaddr_in().map(|v4| v4.ip().into());
-    v4.or_else(|| address.as_sockaddr_in6().map(|v6| v6.ip().into()))
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the program costs to build, and what the quicker build costs in speed: `make bench-build`, idle machine.
+"""Times of the builds, and the speed that the quicker one gives up: `make bench-build`, idle machine.
 
     scripts/build_cost.py
 
@@ -70,9 +70,10 @@ def build(profile: str) -> list[list[object]]:
 
 def cpu_seconds(profile: str, scenario: str) -> float:
     """CPU time of one run."""
-    program = FOLDER / profile / "paceline"
+    program, file = FOLDER / profile / "paceline", ROOT / "scenarios" / f"{scenario}.toml"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [program, "run", ROOT / "scenarios" / f"{scenario}.toml", "--seeds", "6", "--jobs", "1"]
+    # Six seeds: short runs are mostly their start.
+    command = [str(program), "run", str(file), "--seeds", "6", "--jobs", "1"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=FOLDER)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

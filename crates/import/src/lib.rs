@@ -34,7 +34,7 @@ use text::{iperf_log, numbers, unpack};
 pub struct Imported {
     /// The deliveries as opportunities of 1504 bytes.
     pub trace: Trace,
-    /// Columns and units that were found, what the file leaves open, and the mean rate.
+    /// Statements on columns, units, assumptions and the mean rate.
     pub notes: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Connections that are held through an upgrade (upgrade_inside.sh); exit code 1 if one ends.
 
-hold.py serve FILE    answers on 10.9.0.1: the byte `f` by the file, `p` and a number by so many bytes of it, the byte
-                      `t` by all that follows it
+hold.py serve FILE    answers on 10.9.0.1: the byte `f` by the file, `p` and a number by so many bytes of it,
+                      the byte `t` by all that follows it
 hold.py fetch FILE [BYTES]    receives the file or its first bytes once, and compares the checksum
 hold.py survive FILE BYTES    the same, and a reset is no fault
 hold.py talk SECONDS  sends a line five times a second, and compares the answers

@@ -284,8 +284,11 @@ impl Accelerator {
     /// was found within `probes` entries.
     fn make_room(&mut self, now: Instant, probes: u32, may: impl Fn(&FlowEntry) -> bool) -> bool {
         let slots = self.flows.slots();
-        let is_unused =
-            |flow: &Flow| now.since(flow.last_packet_at()) > REPLACEABLE_AFTER && flow.is_transparent() && !flow.has_sacked();
+        let is_unused = |flow: &Flow| {
+            now.since(flow.last_packet_at()) > REPLACEABLE_AFTER
+                && flow.is_transparent()
+                && !flow.has_sacked()
+        };
         for _ in 0..probes.min(slots) {
             self.replacement_slot = (self.replacement_slot + 1) % slots;
             let slot = self.replacement_slot;

@@ -14,8 +14,8 @@ mod path_mtu;
 mod recovery;
 pub(in crate::accelerator) mod rtt;
 mod sack_check;
-pub(in crate::accelerator) mod scoreboard;
 mod sacked;
+pub(in crate::accelerator) mod scoreboard;
 mod send;
 mod window;
 

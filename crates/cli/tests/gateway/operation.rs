@@ -213,7 +213,7 @@ fn metric_series(text: &str) -> BTreeMap<String, f64> {
 #[test]
 fn metrics_status_flows_and_captures_describe_a_running_gateway() {
     const TRANSFERS: u64 = 5;
-    let Some(testbed) = with_slow_link(20_000_000) else { return };
+    let Some(testbed) = with_slow_link(60_000_000) else { return };
     let _server = serve(&testbed);
     let mut gateway = testbed.gateway(&testbed.config("metrics = \"127.0.0.1:9464\"\n"));
     let transfers = fetch(&testbed, TRANSFERS);

@@ -52,8 +52,8 @@ class Direction:
         # Batches on the line: the time at which they leave, and the number behind their last frame.
         self.batches: list[tuple[float, int]] = []
 
-    def receive(self, now: float) -> None:
-        """Takes in the frames that have arrived."""
+    def receive(self) -> None:
+        """Takes in the frames that have arrived. None leaves early: its time is read when it is there."""
         while True:
             at = self.received % SLOTS
             room = min(BATCH, SLOTS - at, SLOTS - (self.received - self.sent))
@@ -66,7 +66,7 @@ class Direction:
             for n in range(at, at + count):
                 self.sizes[2 * n + 1] = self.lengths[(MMSGHDR_BYTES * n + LEN_AT) // 4]
             self.received += count
-            self.batches.append((now + self.delay_s, self.received))
+            self.batches.append((time.monotonic() + self.delay_s, self.received))
             if count < room:
                 return
 
@@ -99,9 +99,8 @@ def main() -> None:
     for opened in (near, far):
         poll.register(opened, select.EPOLLIN)
     while True:
-        now = time.monotonic()
         for direction in directions:
-            direction.receive(now)
+            direction.receive()
             direction.send(time.monotonic())
         due = [direction.batches[0][0] for direction in directions if direction.batches]
         if due:

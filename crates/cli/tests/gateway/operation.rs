@@ -377,7 +377,13 @@ c.sendall(b\"all\")'";
     // The connection of a client that reads slowly stays exposed: the stop takes long.
     let line = format!("curl -s --limit-rate 20k -o exposed {HTTP}/file");
     let _exposed = testbed.start(&testbed.client, "exposed", &line);
-    wait_for("exposure", || (testbed.status()["exposure"].as_u64() > Some(100_000)).then_some(()));
+    // Data on its way alone would soon be acknowledged.
+    let exposed = || testbed.status()["exposure"].as_u64() > Some(100_000);
+    let stays = || {
+        sleep(Duration::from_secs(1));
+        exposed()
+    };
+    wait_for("exposure that stays", || (exposed() && stays()).then_some(()));
     gateway.signal("TERM");
     wait_for_message(&mut gateway, "stopping");
     sleep(Duration::from_millis(500));

@@ -124,7 +124,7 @@ fn crashes(text: &mut Text, health: &Health) {
     text.value("guardian_restarts_total", "", health.guardian_restarts);
     let help = "1 if the gateway before this one did not end in order";
     text.gauge("started_after_crash", help, u8::from(health.after_crash));
-    let help = "Exposed connections that the last crash left, by what the guardian has made of them";
+    let help = "Exposed connections that the last crash left, by their end with the guardian";
     text.head("rescued_connections", "gauge", help);
     let Rescue { exposed, whole, reset } = health.rescue.unwrap_or_default();
     for (end, count) in [("whole", whole), ("reset", reset), ("none", exposed - (whole + reset).min(exposed))]

@@ -18,7 +18,7 @@ pub fn describe(summary: &Summary) -> String {
     let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
     let (totals, groups) = (render(&[column]), groups(summary));
     let places = queues(summary) + &routers(summary) + &policers(summary);
-    format!("{heading}\n{totals}{groups}{places}{}", verdicts(summary))
+    format!("{heading}\n{totals}{groups}{places}{}{}", verdicts(summary), shared_bottleneck(summary))
 }
 
 /// The figures of each group of stations, where there are several.
@@ -114,6 +114,19 @@ fn policers(summary: &Summary) -> String {
         }
     }
     format!("\n{}", align(&lines, 2))
+}
+
+/// A warning where an accelerator has found that stations share a bottleneck.
+fn shared_bottleneck(summary: &Summary) -> String {
+    let most = summary.runs.iter().map(|run| run.shared_bottleneck).max().unwrap_or(0);
+    if most == 0 {
+        return String::new();
+    }
+    let stations = count(most, "station");
+    format!(
+        "\nThe accelerator found {stations} behind one queue: its rate control assumes a queue for each \
+         (docs/accelerator.md, \"When not to use it\").\n"
+    )
 }
 
 /// A sentence for each group of stations that says why its TCP is not faster.

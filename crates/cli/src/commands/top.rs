@@ -238,6 +238,7 @@ mod tests {
             openings: 0,
             exposure: 77,
             held: 77,
+            shared_devices: 0,
             counters: BTreeMap::default(),
         };
         Snapshot { status, flows }

@@ -50,7 +50,8 @@
 //! `machine` has the tables of connections and devices, the order of sending and the operator's calls. Each
 //! connection is a `flow`: a receiver towards its server, a sender towards its client, and the upload that
 //! passes. `rate` measures each device's path and sets its rate and window. Calls go from `machine` to `flow`
-//! to `rate`, never back. `pacing` has the other spacings of packets, for TDD cells among others.
+//! to `rate`, never back. `pacing` has the other spacings of packets, for TDD cells among others. `sharing`
+//! finds devices behind one queue, which no rate control of a device can see.
 //!
 //! Left out: tunnels (a GTP-U packet passes untouched; the place for an accelerator is N6 or SGi),
 //! acceleration of uploads, and the storage of the journal.
@@ -61,6 +62,7 @@ mod histogram;
 mod machine;
 mod pacing;
 mod rate;
+mod sharing;
 mod stats;
 
 pub use config::{AcceleratorConfig, Pacing};
@@ -70,6 +72,7 @@ pub use machine::Accelerator;
 pub use rate::RateControl;
 pub use rate::adaptive::AdaptiveParameters;
 pub use rate::paper::PaperParameters;
+pub use sharing::Standing;
 pub use stats::{AcceleratorStats, BypassReason, Rates, Times};
 
 use paceline_net::pacing::Learned;
@@ -209,4 +212,6 @@ pub struct DeviceSnapshot {
     pub delivered: u64,
     /// Rate towards it.
     pub rate: Rate,
+    /// Whether it shares a bottleneck with other devices.
+    pub standing: Standing,
 }

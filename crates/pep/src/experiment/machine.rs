@@ -8,11 +8,13 @@
 //! so that the reader may look as often as he likes.
 
 use super::assignment::{Arm, Assignment};
-use super::report::Report;
+use super::pairs::Pairs;
+use super::plan::{Design, Plan};
+use super::report::{Data, Report};
 use super::sums::{DeviceSums, Measured};
-use paceline_net::Duration;
+use paceline_net::{Duration, Instant};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 /// Looks of an experiment. Chosen: harm is found within a tenth of the time; more looks would need clearer
@@ -27,15 +29,8 @@ const FINAL_LEVEL: f64 = 0.025;
 const PERMUTATIONS: usize = 19_999;
 /// Devices of which sums are kept at most. Chosen: 20 MB; further devices are not measured.
 const MAX_DEVICES: usize = 65_536;
-
-/// The plan of an experiment.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Plan {
-    /// Which devices are accelerated.
-    pub assignment: Assignment,
-    /// Time that transfers are collected for.
-    pub duration: Duration,
-}
+/// Periods whose transfers may still end. Chosen: more than pairs of which sums are kept.
+const REMEMBERED_PERIODS: usize = 16;
 
 /// The state of an experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -59,9 +54,17 @@ pub struct Experiment {
     /// Time in which transfers were collected.
     elapsed: Duration,
     devices: BTreeMap<IpAddr, DeviceSums>,
+    #[serde(default)]
+    pairs: Pairs,
+    /// Finished transfers of a switchback: with acceleration, without.
+    #[serde(default)]
+    transfers: [u64; 2],
     /// Transfers of devices that had no place.
     left_out: u64,
     report: Option<Report>,
+    /// The last periods, with the time of their beginning. Not those of an earlier gateway.
+    #[serde(skip)]
+    periods: VecDeque<(Instant, u64)>,
 }
 
 /// The result of a look, see [`Experiment::analyse`].
@@ -73,8 +76,17 @@ pub struct Analysis {
 impl Experiment {
     /// An experiment that begins.
     pub fn new(plan: Plan) -> Self {
-        let devices = BTreeMap::new();
-        Self { plan, state: State::Running, elapsed: Duration::ZERO, devices, left_out: 0, report: None }
+        Self {
+            plan,
+            state: State::Running,
+            elapsed: Duration::ZERO,
+            devices: BTreeMap::new(),
+            pairs: Pairs::default(),
+            transfers: [0; 2],
+            left_out: 0,
+            report: None,
+            periods: VecDeque::new(),
+        }
     }
     /// The plan.
     pub fn plan(&self) -> &Plan {
@@ -90,7 +102,7 @@ impl Experiment {
     }
     /// Transfers of devices that had no place.
     pub fn left_out(&self) -> u64 {
-        self.left_out
+        self.left_out + self.pairs.left_out()
     }
     /// The last look; None before the first.
     pub fn report(&self) -> Option<&Report> {
@@ -98,22 +110,57 @@ impl Experiment {
     }
     /// Finished transfers so far: of accelerated and of untouched devices.
     pub fn transfers(&self) -> [u64; 2] {
-        self.devices.iter().fold([0; 2], |mut sums, (device, of)| {
+        self.devices.iter().fold(self.transfers, |mut sums, (device, of)| {
             sums[usize::from(self.plan.assignment.arm(*device) == Arm::Untouched)] += of.transfers();
             sums
         })
     }
 
+    /// The devices to be accelerated in the period that begins now; None while the last one goes on. To be
+    /// followed by [`Self::begin_period`] when they are.
+    pub fn next_period(&self) -> Option<Assignment> {
+        let period = self.plan.period_at(self.elapsed);
+        let begun = self.periods.back().is_some_and(|(_, last)| *last == period);
+        (self.state == State::Running && !begun).then(|| self.plan.assignment_in(period))
+    }
+    /// New connections are treated as [`Self::next_period`] says from now on.
+    pub fn begin_period(&mut self, now: Instant) {
+        self.periods.push_back((now, self.plan.period_at(self.elapsed)));
+        if self.periods.len() > REMEMBERED_PERIODS {
+            self.periods.pop_front();
+        }
+    }
+    /// The period of a transfer that counts; None of one whose connection was opened in another period, or
+    /// that began while such connections were many.
+    fn period_of(&self, transfer: &Measured) -> Option<u64> {
+        if self.plan.period == Duration::ZERO {
+            return Some(0);
+        }
+        let find = |at: Instant| self.periods.iter().rev().find(|(start, _)| *start <= at);
+        let (start, period) = *find(transfer.began_at)?;
+        let same = find(transfer.opened_at).is_some_and(|(_, opened)| *opened == period);
+        (same && transfer.began_at.since(start) >= self.plan.washout()).then_some(period)
+    }
+
     /// Adds a transfer.
     pub fn record(&mut self, transfer: &Measured) {
-        if self.state != State::Running {
-            return;
+        let Some(period) = self.period_of(transfer).filter(|_| self.state == State::Running) else { return };
+        let part = self.plan.part(period);
+        let untouched = self.plan.assignment.arm(transfer.device) == Arm::Untouched;
+        let switchback = self.plan.design == Design::Switchback;
+        if let Some(part) = part.filter(|_| switchback || untouched) {
+            self.pairs.record(part, transfer);
         }
-        if self.devices.len() >= MAX_DEVICES && !self.devices.contains_key(&transfer.device) {
-            self.left_out += 1;
-            return;
+        match part {
+            Some(part) if switchback => {
+                self.transfers[usize::from(!part.on)] += u64::from(transfer.finished && transfer.bytes > 0);
+            }
+            Some(part) if !part.on => {}
+            _ if self.devices.len() >= MAX_DEVICES && !self.devices.contains_key(&transfer.device) => {
+                self.left_out += 1;
+            }
+            _ => self.devices.entry(transfer.device).or_default().add(transfer),
         }
-        self.devices.entry(transfer.device).or_default().add(transfer);
     }
     /// Lets time pass.
     pub fn advance(&mut self, time: Duration) {
@@ -145,9 +192,14 @@ impl Experiment {
     pub fn analyse_by(&self, permutations: usize) -> Analysis {
         let look = self.looks_due().min(LOOKS);
         let level = if look == LOOKS { FINAL_LEVEL } else { INTERIM_LEVEL / f64::from(LOOKS - 1) };
-        let Assignment { seed, .. } = self.plan.assignment;
-        let arm = |device| self.plan.assignment.arm(device);
-        Analysis { report: Report::new(&self.devices, arm, (look, level), permutations, seed.into()) }
+        let complete = self.plan.pairs_by(self.plan.period_at(self.elapsed));
+        let pairs = self.pairs.values(complete);
+        let data = Data { devices: &self.devices, pairs, look: (look, level), permutations };
+        let mut report = Report::new(&self.plan, &data);
+        if self.plan.design == Design::Switchback {
+            report.transfers = self.transfers;
+        }
+        Analysis { report }
     }
     /// Draws the conclusion of a look.
     pub fn conclude(&mut self, analysis: Analysis) {
@@ -176,8 +228,9 @@ mod tests {
         std::net::Ipv4Addr::from_bits(0x0a00_0000 + n).into()
     }
     fn begin(seed: u64) -> Experiment {
-        let assignment = Assignment::new(seed as u32, 0.5);
-        Experiment::new(Plan { assignment, duration: DURATION })
+        // Without periods: the shares stay as they are.
+        let plan = Plan::new(Design::Parallel, seed as u32, 0.5, DURATION);
+        Experiment::new(Plan { period: Duration::ZERO, ..plan })
     }
     /// A tenth of the time, in which each device has some transfers. Accelerated ones take `factor` times as
     /// long. The devices differ by a factor of e (one standard deviation), their transfers as well.
@@ -194,7 +247,18 @@ mod tests {
                 let finished = !random.chance(0.02);
                 let device = address(n);
                 let rtt = Some(Duration::from_secs_f64(0.05 * libm::exp(0.3 * random.normal())));
-                experiment.record(&Measured { device, bytes, time, rtt, sent: bytes, repeated, finished });
+                let (sent, opened_at, began_at) = (bytes, Instant::ZERO, Instant::ZERO);
+                experiment.record(&Measured {
+                    device,
+                    bytes,
+                    time,
+                    rtt,
+                    sent,
+                    repeated,
+                    finished,
+                    opened_at,
+                    began_at,
+                });
             }
         }
         experiment.advance(DURATION / u64::from(LOOKS));
@@ -230,7 +294,7 @@ mod tests {
         let report = harmed.report().unwrap();
         assert_eq!(harmed.state(), State::Harm);
         assert!(
-            report.look < LOOKS && report.harm().all(|row| row.measure == Measure::Goodput),
+            report.look < LOOKS && report.harm().all(|row| row.measure != Measure::Rtt),
             "{report:?}"
         );
         let gained = run(2, 100, 0.4, 9999);
@@ -285,10 +349,226 @@ mod tests {
         for n in 0..MAX_DEVICES as u32 + 7 {
             let device = address(n);
             let time = Duration::from_millis(10);
-            let transfer =
-                Measured { device, bytes: 1, time, rtt: None, sent: 1, repeated: 0, finished: true };
-            experiment.record(&transfer);
+            experiment.record(&Measured {
+                device,
+                bytes: 1,
+                time,
+                rtt: None,
+                sent: 1,
+                repeated: 0,
+                finished: true,
+                opened_at: Instant::ZERO,
+                began_at: Instant::ZERO,
+            });
         }
         assert_eq!((experiment.devices.len(), experiment.left_out()), (MAX_DEVICES, 7));
+    }
+
+    /// Devices that transfer 300 kB again and again. `goodput` is that of a device, by whether it is
+    /// accelerated and the share of devices that are.
+    struct Site {
+        devices: u32,
+        goodput: fn(bool, f64) -> f64,
+        /// How much longer all transfers take at the end than at the beginning.
+        slowdown: f64,
+    }
+
+    impl Site {
+        fn run(&self, design: Design, seed: u32) -> Experiment {
+            let mut experiment = Experiment::new(Plan::new(design, seed, 0.5, Duration::from_secs(2000)));
+            let mut random = Stream::new(seed.into(), "site");
+            let (mut now, step) = (Instant::ZERO, Duration::from_millis(500));
+            let mut assignment = Assignment::ALL;
+            while experiment.state() == State::Running {
+                if let Some(next) = experiment.next_period() {
+                    assignment = next;
+                    experiment.begin_period(now);
+                }
+                (0..self.devices).for_each(|n| self.transfer(&mut experiment, &mut random, now, assignment, n));
+                now += step;
+                experiment.advance(step);
+                if experiment.is_due() {
+                    let analysis = experiment.analyse_by(4999);
+                    experiment.conclude(analysis);
+                }
+            }
+            experiment
+        }
+        fn transfer(&self, experiment: &mut Experiment, random: &mut Stream, now: Instant, accelerated: Assignment, n: u32) {
+            if !random.chance(0.3) {
+                return;
+            }
+            let (device, bytes) = (address(n), 300_000);
+            let arm = accelerated.arm(device) == Arm::Accelerated;
+            let own = 0.5 * Stream::new(u64::from(n), "device").normal() + 0.3 * random.normal();
+            let late = experiment.elapsed().as_secs_f64() / 2000.0 * self.slowdown;
+            let goodput = (self.goodput)(arm, f64::from(accelerated.share) / 65_536.0) * libm::exp(own - late);
+            let time = Duration::from_secs_f64(8.0 * bytes as f64 / goodput);
+            let (rtt, sent) = (Some(Duration::from_millis(50)), bytes);
+            let (opened_at, began_at) = (now, now + Duration::from_millis(20));
+            let repeated = 0;
+            let finished = true;
+            experiment.record(&Measured { device, bytes, time, rtt, sent, repeated, finished, opened_at, began_at });
+        }
+    }
+
+    /// 100 Mb/s for all devices: an accelerated one takes ten times as much as an untouched one, and all
+    /// together gain 9%.
+    fn shared(accelerated: bool, share: f64) -> f64 {
+        let weight = if accelerated { 10.0 } else { 1.0 };
+        let all = 100e6 * (1.0 + 0.09 * share);
+        all / 20.0 * weight / (10.0 * share + 1.0 - share)
+    }
+    /// A queue for each device.
+    fn own(accelerated: bool, _: f64) -> f64 {
+        if accelerated { 14e6 } else { 10e6 }
+    }
+
+    /// Untouched devices that lose what accelerated ones take are noticed, and end the experiment, however
+    /// much better the rows look.
+    #[test]
+    fn harm_to_untouched_devices_ends_the_experiment() {
+        for seed in 1..4 {
+            let ended = Site { devices: 20, goodput: shared, slowdown: 0.0 }.run(Design::Parallel, seed);
+            let report = ended.report().unwrap();
+            let neighbours = report.neighbours.as_ref().unwrap();
+            assert_eq!((ended.state(), neighbours.finding), (State::Harm, Finding::Worse), "{report:?}");
+            // By formula: 1 of 5.5 in place of 1 of 1, and half of the 9%.
+            assert!((-0.85..-0.75).contains(&neighbours.change), "{neighbours:?}");
+            assert!(report.look < LOOKS, "look {}", report.look);
+        }
+    }
+
+    /// The effect of accelerating all is 9%, where devices that are accelerated beside others seem to gain
+    /// 900%; it is found also while everything becomes slower.
+    #[test]
+    fn a_switchback_estimates_the_effect_of_accelerating_all() {
+        for (goodput, gain) in [(shared as fn(bool, f64) -> f64, 0.09), (own, 0.4)] {
+            for seed in 1..4 {
+                let ended = Site { devices: 20, goodput, slowdown: 1.0 }.run(Design::Switchback, seed);
+                let report = ended.report().unwrap();
+                let row = report.overall(Measure::Goodput).unwrap();
+                assert!(row.interval[0] < gain && gain < row.interval[1], "seed {seed}, {gain}: {row:?}");
+                assert!(row.interval[1] - row.interval[0] < 0.15, "{row:?}");
+                assert_eq!((ended.state(), row.finding), (State::Complete, Finding::Better), "{row:?}");
+                assert!(report.neighbours.is_none() && ended.transfers().iter().all(|count| *count > 1000));
+            }
+        }
+    }
+
+    /// With a queue for each device, untouched devices are as fast beside accelerated ones as without, also
+    /// where the time of day makes all slower: at most 5% of 60 experiments say otherwise, and two standard
+    /// deviations of that.
+    #[test]
+    fn untouched_devices_of_independent_queues_are_not_found_to_slow_down() {
+        let mut alarms = 0;
+        for seed in 100..160 {
+            let ended = Site { devices: 20, goodput: own, slowdown: 2.0 }.run(Design::Parallel, seed);
+            let neighbours = ended.report().unwrap().neighbours.clone().unwrap();
+            alarms += usize::from(neighbours.finding == Finding::Worse);
+        }
+        assert!(alarms <= 6, "{alarms} of 60");
+    }
+
+    /// Accelerated devices transfer more at once: then a row over all sizes would compare large transfers
+    /// with small ones, and there is none.
+    #[test]
+    fn arms_of_other_sizes_have_no_rows_over_all_sizes() {
+        for (large, mixed) in [(1.0, false), (1.05, false), (1.3, true), (10.0, true)] {
+            let mut experiment = begin(1);
+            for n in 0..40 {
+                let accelerated = experiment.plan().assignment.arm(address(n)) == Arm::Accelerated;
+                let bytes = if accelerated { (50_000.0 * large) as u64 } else { 50_000 };
+                experiment.record(&Measured {
+                    device: address(n),
+                    bytes,
+                    time: Duration::from_millis(100 + u64::from(n)),
+                    rtt: None,
+                    sent: bytes,
+                    repeated: 0,
+                    finished: true,
+                    opened_at: Instant::ZERO,
+                    began_at: Instant::ZERO,
+                });
+            }
+            experiment.advance(DURATION);
+            let report = experiment.analyse_by(99).report;
+            let all: Vec<Measure> =
+                report.rows.iter().filter(|row| row.size.is_none()).map(|row| row.measure).collect();
+            assert_eq!((report.mixed, all.len()), (mixed, if mixed { 1 } else { 5 }), "{large}: {all:?}");
+            assert!(all.contains(&Measure::Unfinished) && report.rows.len() >= 21);
+        }
+    }
+
+    /// A certain difference that is smaller than matters is no finding.
+    #[test]
+    fn a_certain_difference_may_be_too_small_to_matter() {
+        let small = |practical, factor| {
+            let mut experiment = Experiment::new(begin(2).plan().with_practical(practical));
+            let mut random = Stream::new(2, "small");
+            for n in 0..200 {
+                let accelerated = experiment.plan().assignment.arm(address(n)) == Arm::Accelerated;
+                let seconds = libm::exp(0.01 * random.normal()) * if accelerated { factor } else { 1.0 };
+                experiment.record(&Measured {
+                    device: address(n),
+                    bytes: 50_000,
+                    time: Duration::from_secs_f64(seconds),
+                    rtt: None,
+                    sent: 50_000,
+                    repeated: 0,
+                    finished: true,
+                    opened_at: Instant::ZERO,
+                    began_at: Instant::ZERO,
+                });
+            }
+            experiment.advance(DURATION);
+            let row = experiment.analyse_by(4999).report.overall(Measure::Goodput).unwrap().clone();
+            assert!(row.chance < 0.01, "{row:?}");
+            row.finding
+        };
+        assert_eq!([small(0.05, 0.98), small(0.01, 0.98)], [Finding::Small, Finding::Better]);
+        // Harm is harm, however large a gain would have to be.
+        assert_eq!([small(0.3, 1.1), small(0.3, 0.9)], [Finding::Worse, Finding::Small]);
+    }
+
+    /// Transfers whose connection had another treatment, or that began beside connections with another one,
+    /// do not count; nor do those of a period that an earlier gateway began.
+    #[test]
+    fn transfers_of_connections_from_another_period_do_not_count() {
+        let plan = Plan::new(Design::Switchback, 1, 0.5, Duration::from_secs(2000));
+        assert_eq!(plan.period.as_millis(), 20_833);
+        let mut experiment = Experiment::new(plan);
+        let at = Instant::from_millis;
+        for (start, _) in [(0, 0), (21_000, 1)] {
+            assert!(experiment.next_period().is_some());
+            experiment.begin_period(at(start));
+            assert_eq!(experiment.next_period(), None);
+            experiment.advance(Duration::from_secs(21));
+        }
+        let count = |experiment: &Experiment| experiment.transfers().iter().sum::<u64>();
+        let mut record = |experiment: &mut Experiment, opened: u64, began: u64| {
+            let before = count(experiment);
+            experiment.record(&Measured {
+                device: address(1),
+                bytes: 1000,
+                time: Duration::from_millis(10),
+                rtt: None,
+                sent: 1000,
+                repeated: 0,
+                finished: true,
+                opened_at: at(opened),
+                began_at: at(began),
+            });
+            count(experiment) - before
+        };
+        assert_eq!(record(&mut experiment, 10_000, 10_001), 1);
+        assert_eq!(record(&mut experiment, 1_000, 1_001), 0, "in the first fifth");
+        assert_eq!(record(&mut experiment, 1_000, 20_000), 1);
+        assert_eq!(record(&mut experiment, 20_000, 30_000), 0, "opened in the period before");
+        assert_eq!(record(&mut experiment, 30_000, 30_000), 1);
+        let text = serde_json::to_string(&experiment).unwrap();
+        let mut later: Experiment = serde_json::from_str(&text).unwrap();
+        assert_eq!(record(&mut later, 30_000, 30_000), 0);
+        assert!(later.next_period().is_some());
     }
 }

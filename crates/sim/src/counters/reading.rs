@@ -61,6 +61,8 @@ pub(crate) struct EndReading {
     pub policers: Vec<PolicerReading>,
     /// The proxy between servers and stations, if there is one.
     pub proxy: Option<Proxy>,
+    /// Stations of which an accelerator has found that they share a bottleneck.
+    pub shared_bottleneck: usize,
     /// Paths of the pairs of a sidelink.
     pub paths: PathReading,
     /// Changes of the serving cell.
@@ -198,6 +200,7 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
         routers,
         policers,
         proxy,
+        shared_bottleneck: model.pep().map_or(0, |pep| pep.shared_stations(model.engine.now())),
         paths: model.sidelink().map(read_paths).unwrap_or_default(),
         handovers: Vec::new(),
     };

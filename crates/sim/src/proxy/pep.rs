@@ -47,6 +47,13 @@ impl Pep {
     pub(crate) fn is_accelerator(&self) -> bool {
         matches!(self.function, Function::Accelerator(_))
     }
+    /// Stations of which an accelerator has found that they share a bottleneck.
+    pub(crate) fn shared_stations(&self, now: Instant) -> usize {
+        match &self.function {
+            Function::Accelerator(accelerator) => accelerator.shared_devices(now),
+            Function::Split(_) => 0,
+        }
+    }
     /// The proxy's part in a connection (key from server to station) until `now`; none if the connection
     /// passes untouched.
     pub(crate) fn relay(&self, key: &FlowKey, now: Instant) -> Option<Relay<'_>> {

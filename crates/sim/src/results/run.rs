@@ -52,6 +52,9 @@ pub struct RunResult {
     /// Figures of ACK policers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policers: Vec<PolicerResult>,
+    /// Stations of which an accelerator has found that they share a bottleneck, up to the end of the run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub shared_bottleneck: usize,
     /// Connections of the real stations of an emulation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_connections: Vec<KernelConnection>,
@@ -264,11 +267,18 @@ impl RunResult {
             switches,
             routers: end.routers.iter().map(|router| RouterResult::new(router, span)).collect(),
             policers: end.policers.iter().map(PolicerResult::new).collect(),
+            shared_bottleneck: end.shared_bottleneck,
             kernel_connections: Vec::new(),
             senders,
             samples,
         }
     }
+}
+
+// serde's condition has a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Differences of the stations' counters over the measured interval.

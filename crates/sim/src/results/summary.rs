@@ -207,6 +207,7 @@ mod tests {
             handovers: Vec::new(),
             routers: Vec::new(),
             policers: Vec::new(),
+            shared_bottleneck: 0,
             kernel_connections: Vec::new(),
             senders: Vec::new(),
             samples: Vec::new(),

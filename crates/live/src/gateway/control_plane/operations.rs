@@ -198,6 +198,7 @@ impl ControlPlane {
             openings: snapshot.openings,
             exposure: snapshot.exposure,
             held: snapshot.held,
+            shared_devices: snapshot.shared_devices,
             counters: snapshot.counters.by_name(),
         }
     }
@@ -371,7 +372,10 @@ impl ControlPlane {
     pub fn check_notes(&self) -> Vec<String> {
         let (config, snapshot) = (self.config(), self.snapshot());
         let halted = lock(&self.steering).as_ref().is_some_and(Steering::is_halted);
-        lock(&self.notes).check(&config, &snapshot.counters, halted)
+        if snapshot.shared_devices > 0 {
+            lock(&self.experiments).note_bottleneck();
+        }
+        lock(&self.notes).check(&config, &snapshot, halted)
     }
     fn choose_devices(&self, assignment: Assignment) -> anyhow::Result<()> {
         lock(&self.steering).iter().try_for_each(|steering| steering.set_experiment(assignment))

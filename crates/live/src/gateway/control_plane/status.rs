@@ -4,7 +4,7 @@
 use crate::gateway::experiment::ExperimentStatus;
 use paceline_net::pacing::Learned;
 use paceline_net::{Duration, FlowKey};
-use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
+use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot, Standing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -78,6 +78,9 @@ pub struct DeviceStatus {
     pub delivered: u64,
     /// Sending rate towards it, in b/s.
     pub rate: u64,
+    /// Its packets share a queue with those of other devices.
+    #[serde(default)]
+    pub shared_bottleneck: bool,
 }
 
 /// The gateway as a whole.
@@ -119,6 +122,9 @@ pub struct Status {
     pub exposure: u64,
     /// Bytes buffered.
     pub held: u64,
+    /// Devices behind a bottleneck that several devices share.
+    #[serde(default)]
+    pub shared_devices: u64,
     /// All counters, by name.
     pub counters: BTreeMap<String, u64>,
 }
@@ -164,7 +170,8 @@ impl FlowStatus {
 
 impl From<DeviceSnapshot> for DeviceStatus {
     fn from(device: DeviceSnapshot) -> Self {
-        let DeviceSnapshot { address, flows, held, in_flight, delivered, rate } = device;
-        Self { address, flows, held, in_flight, delivered, rate: rate.0 }
+        let DeviceSnapshot { address, flows, held, in_flight, delivered, rate, standing } = device;
+        let shared_bottleneck = standing == Standing::Shared;
+        Self { address, flows, held, in_flight, delivered, rate: rate.0, shared_bottleneck }
     }
 }

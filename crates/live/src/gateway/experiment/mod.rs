@@ -16,7 +16,7 @@ use super::policy::{Action, Table};
 use crate::realtime::clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use paceline_net::Duration;
-use paceline_pep::experiment::{Experiment, Observer, Plan, Report, State};
+use paceline_pep::experiment::{Assignment, Design, Experiment, Observer, Plan, Report, State};
 use serde::{Deserialize, Serialize};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -45,6 +45,9 @@ pub struct ExperimentStatus {
     pub left_out: u64,
     /// Headers that the observer lost because it was too slow.
     pub headers_lost: u64,
+    /// Devices were found to share a bottleneck: the arms are not independent of each other.
+    #[serde(default)]
+    pub shared_bottleneck: bool,
     /// The last look; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
@@ -56,6 +59,8 @@ pub struct Shared {
     file: PathBuf,
     policies: Mutex<Table>,
     lost: Mutex<u64>,
+    /// A shared bottleneck was found since the beginning.
+    bottleneck: Mutex<bool>,
     /// The thread has to end.
     ended: Mutex<bool>,
     /// An error of the file that was already reported.
@@ -74,6 +79,7 @@ impl Shared {
             file,
             policies: Mutex::new(policies),
             lost: Mutex::default(),
+            bottleneck: Mutex::default(),
             ended: Mutex::default(),
             problem: Mutex::default(),
         }
@@ -92,10 +98,23 @@ impl Shared {
         lock(&self.saved).overruled = true;
         self.save();
     }
+    /// Lets the next period begin if it is due: `choose` has its devices accelerated.
+    pub fn begin_period(&self, choose: &dyn Fn(Assignment) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let next = lock(&self.saved).experiment.next_period();
+        if let Some(assignment) = next {
+            choose(assignment)?;
+            lock(&self.saved).experiment.begin_period(clock::now());
+        }
+        Ok(())
+    }
     /// Ends it on the operator's wish.
     pub fn stop(&self) {
         lock(&self.saved).experiment.stop();
         self.save();
+    }
+    /// Devices were found to share a bottleneck.
+    pub fn note_bottleneck(&self) {
+        *lock(&self.bottleneck) = true;
     }
     /// Ends the thread; the file stays.
     pub fn end(&self) {
@@ -119,6 +138,7 @@ impl Shared {
             transfers: experiment.transfers(),
             left_out: experiment.left_out(),
             headers_lost: *lock(&self.lost),
+            shared_bottleneck: *lock(&self.bottleneck),
             report: experiment.report().cloned(),
         }
     }
@@ -202,13 +222,23 @@ fn take_look(shared: &Arc<Shared>) -> std::io::Result<Option<JoinHandle<()>>> {
 /// forgotten.
 pub const DURATIONS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(90 * 24 * 3600));
 
+/// The smallest change that may be said not to matter. Chosen: from half on, nothing would be found.
+const PRACTICAL: std::ops::RangeInclusive<f64> = 0.0..=0.5;
+
 /// Checks the plan of an operator.
-pub fn check(share: f64, duration: Duration) -> Result<(), String> {
+pub fn check(share: f64, duration: Duration, design: Design, practical: Option<f64>) -> Result<(), String> {
     if !(0.05..=0.95).contains(&share) {
         return Err(format!("share = {share}: allowed: 0.05 to 0.95"));
     }
-    if !(DURATIONS.0..=DURATIONS.1).contains(&duration) {
-        return Err(format!("duration = {duration}: allowed: {} to {}", DURATIONS.0, DURATIONS.1));
+    let least = match design {
+        Design::Parallel => DURATIONS.0,
+        Design::Switchback => Plan::least_switchback(),
+    };
+    if !(least..=DURATIONS.1).contains(&duration) {
+        return Err(format!("duration = {duration}: allowed: {least} to {}", DURATIONS.1));
+    }
+    if let Some(practical) = practical.filter(|practical| !PRACTICAL.contains(practical)) {
+        return Err(format!("practical = {practical}: allowed: 0 to 0.5"));
     }
     Ok(())
 }

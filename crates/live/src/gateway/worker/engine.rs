@@ -468,10 +468,12 @@ impl Engine {
         }
     }
     /// Adds gauges and histograms of the accelerators to a snapshot.
-    pub fn add_to(&self, snapshot: &mut Snapshot) {
+    pub fn add_to(&self, now: Instant, snapshot: &mut Snapshot) {
         snapshot.flow_count = self.flow_count() as u64;
         snapshot.openings = self.opening_count() as u64;
         (snapshot.exposure, snapshot.held) = (self.exposure(), self.held());
+        let shared = self.accelerators().map(|accelerator| accelerator.shared_devices(now)).sum::<usize>();
+        snapshot.shared_devices = shared as u64;
         self.accelerators().for_each(|accelerator| snapshot.add_histograms(accelerator.stats()));
     }
     /// Bytes acknowledged to servers that clients have not acknowledged.

@@ -463,7 +463,7 @@ impl Worker {
             (Counter::FlowsResetAtEnd, reset),
         ]);
         let mut snapshot = Snapshot { counters, lateness: self.counters.lateness, ..Snapshot::default() };
-        self.engine.add_to(&mut snapshot);
+        self.engine.add_to(clock::now(), &mut snapshot);
         snapshot
     }
 }

@@ -11,6 +11,7 @@ use crate::accelerator::pacing::Spacing;
 use crate::accelerator::rate::RateController;
 use crate::accelerator::rate::losses::fading::Fading;
 use crate::accelerator::rate::sample::AckSample;
+use crate::accelerator::sharing::Place;
 use paceline_net::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -53,6 +54,8 @@ pub(in crate::accelerator) struct Device {
     pub detachable_since: Option<Instant>,
     pub alarm: Alarm,
     pub fading: Fading,
+    /// Its place in the detector of shared bottlenecks.
+    pub place: Place,
     /// Lost bytes that the rate control has not been told: ACKs that deliver nothing report losses as well.
     pub unreported_lost: u64,
     /// The same of bytes that were sent past the client's window.
@@ -105,6 +108,7 @@ impl Device {
             detachable_since: None,
             alarm: Alarm::default(),
             fading: Fading::default(),
+            place: Place::default(),
             unreported_lost: 0,
             unreported_lost_beyond: 0,
             longest: u32::MAX,

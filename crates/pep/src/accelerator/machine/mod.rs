@@ -33,7 +33,8 @@ use crate::accelerator::machine::opening::Openings;
 use crate::accelerator::machine::shared::Shared;
 use crate::accelerator::machine::timers::Timers;
 use crate::accelerator::rate::sample::{AckSample, LossSample};
-use crate::accelerator::stats::{AcceleratorStats, BypassReason};
+use crate::accelerator::sharing::PathSample;
+use crate::accelerator::stats::BypassReason;
 use paceline_net::fragments::{Fragments, is_fragment};
 use paceline_net::identification::Identifications;
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
@@ -309,7 +310,7 @@ impl Accelerator {
                 let (verdict, delivery) = entry.flow.on_client(&mut cx, packet);
                 let past_window = cx.past_window;
                 self.shared.note_past_window(device, past_window);
-                on_delivery(now, entry, device, &mut self.shared.stats, &delivery);
+                on_delivery(now, entry, device, &mut self.shared, &delivery);
                 verdict
             }
         };
@@ -348,12 +349,13 @@ impl Accelerator {
     }
 }
 
-/// Reports an ACK of a connection's client to its device's rate control and detection of fading.
+/// Reports an ACK of a connection's client to its device's rate control and detection of fading, and to the
+/// detection of shared bottlenecks.
 fn on_delivery(
     now: Instant,
     entry: &mut FlowEntry,
     device: &mut Device,
-    stats: &mut AcceleratorStats,
+    shared: &mut Shared,
     delivery: &Delivery,
 ) {
     let FlowEntry { flow, charged, .. } = entry;
@@ -375,8 +377,10 @@ fn on_delivery(
     let capacity_in = |time| device.control.capacity_in(time);
     device.fading.on_ack(now, rtt.srtt().unwrap_or_default(), capacity_in, &losses);
     if let Some(sample) = delivery.rtt {
-        stats.on_rtt(sample, rtt.min(), device.control.rate());
+        shared.stats.on_rtt(sample, rtt.min(), device.control.rate());
     }
+    let path = PathSample { delivered: delivery.sent_at.zip(delivery.rtt), lost: delivery.lost_sent };
+    shared.bottleneck.on_sample(now, device.address, &mut device.place, &path);
     device.unreported_lost += delivery.lost;
     device.unreported_lost_beyond += delivery.lost_beyond_window;
     if delivery.bytes > 0 {

@@ -7,6 +7,7 @@ use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::machine::device::Device;
 use crate::accelerator::machine::memory;
 use crate::accelerator::machine::past_windows::PastWindows;
+use crate::accelerator::sharing::SharedBottleneck;
 use crate::accelerator::stats::AcceleratorStats;
 use crate::accelerator::{Side, Transmission};
 use paceline_net::{Instant, Packet};
@@ -27,6 +28,7 @@ pub(in crate::accelerator) struct Shared {
     /// Until then clients may have data that bypassed the machine.
     pub unseen_until: Instant,
     pub past_windows: PastWindows,
+    pub bottleneck: SharedBottleneck,
 }
 
 impl Shared {
@@ -40,6 +42,7 @@ impl Shared {
             draining: None,
             unseen_until: Instant::ZERO,
             past_windows: PastWindows::default(),
+            bottleneck: SharedBottleneck::default(),
         }
     }
     /// Forwards a packet as it is.

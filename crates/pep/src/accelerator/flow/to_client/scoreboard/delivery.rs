@@ -22,6 +22,8 @@ pub(in crate::accelerator) struct Delivery {
     pub past_window: bool,
     /// Bytes of `lost` in runs as long as those of a radio outage.
     pub lost_in_runs: u64,
+    /// When the first and the last segment of `lost` was sent.
+    pub lost_sent: Option<(Instant, Instant)>,
     /// Bytes missing between the highest offset delivered before and the newest segment, if that was sent
     /// once.
     pub skipped: Option<u64>,

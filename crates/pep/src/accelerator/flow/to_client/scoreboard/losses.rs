@@ -2,6 +2,7 @@
 
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use crate::accelerator::flow::to_client::scoreboard::sent::{PAST_EDGE, Sent};
+use paceline_net::Instant;
 
 /// Consecutive lost bytes that make a run. An outage of a radio loses all segments sent meanwhile; noise and
 /// full queues let some through in between. Chosen: ten segments of 1460 bytes.
@@ -17,6 +18,8 @@ pub(in crate::accelerator) struct Losses {
     /// Bytes of the current run, and its end.
     run: u32,
     run_end: u64,
+    /// When the first and the last segment of `within` was sent.
+    sent: Option<(Instant, Instant)>,
 }
 
 impl Losses {
@@ -27,6 +30,8 @@ impl Losses {
             return;
         }
         self.within += len;
+        let (first, last) = self.sent.unwrap_or((record.at, record.at));
+        self.sent = Some((first.min(record.at), last.max(record.at)));
         let before = if record.off == self.run_end { self.run } else { 0 };
         (self.run, self.run_end) = (before + len, record.end());
         if before >= MIN_RUN_BYTES {
@@ -44,13 +49,13 @@ impl Losses {
         delivery.lost = u64::from(std::mem::take(&mut self.within));
         delivery.lost_beyond_window = u64::from(std::mem::take(&mut self.beyond));
         delivery.lost_in_runs = u64::from(std::mem::take(&mut self.in_runs));
+        delivery.lost_sent = self.sent.take();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_net::Instant;
 
     fn lost(losses: &mut Losses, offs: impl Iterator<Item = u64>, state: u8) -> (u64, u64, u64) {
         for off in offs {

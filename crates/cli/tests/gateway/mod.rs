@@ -18,6 +18,7 @@ mod queue;
 mod radio;
 mod seeing;
 mod service;
+mod shared_bottleneck;
 mod transfer;
 mod tun;
 mod tunnels;

@@ -293,10 +293,7 @@ mod tests {
         let harmed = run(1, 100, 4.0, PERMUTATIONS);
         let report = harmed.report().unwrap();
         assert_eq!(harmed.state(), State::Harm);
-        assert!(
-            report.look < LOOKS && report.harm().all(|row| row.measure != Measure::Rtt),
-            "{report:?}"
-        );
+        assert!(report.look < LOOKS && report.harm().all(|row| row.measure != Measure::Rtt), "{report:?}");
         let gained = run(2, 100, 0.4, 9999);
         let row = gained.report().unwrap().overall(Measure::Goodput).unwrap().clone();
         assert_eq!((gained.state(), row.finding), (State::Complete, Finding::Better));
@@ -374,7 +371,7 @@ mod tests {
     }
 
     impl Site {
-        fn run(&self, design: Design, seed: u32) -> Experiment {
+        fn run(&self, design: Design, seed: u32, permutations: usize) -> Experiment {
             let mut experiment = Experiment::new(Plan::new(design, seed, 0.5, Duration::from_secs(2000)));
             let mut random = Stream::new(seed.into(), "site");
             let (mut now, step) = (Instant::ZERO, Duration::from_millis(500));
@@ -384,17 +381,25 @@ mod tests {
                     assignment = next;
                     experiment.begin_period(now);
                 }
-                (0..self.devices).for_each(|n| self.transfer(&mut experiment, &mut random, now, assignment, n));
+                (0..self.devices)
+                    .for_each(|n| self.transfer(&mut experiment, &mut random, now, assignment, n));
                 now += step;
                 experiment.advance(step);
                 if experiment.is_due() {
-                    let analysis = experiment.analyse_by(4999);
+                    let analysis = experiment.analyse_by(permutations);
                     experiment.conclude(analysis);
                 }
             }
             experiment
         }
-        fn transfer(&self, experiment: &mut Experiment, random: &mut Stream, now: Instant, accelerated: Assignment, n: u32) {
+        fn transfer(
+            &self,
+            experiment: &mut Experiment,
+            random: &mut Stream,
+            now: Instant,
+            accelerated: Assignment,
+            n: u32,
+        ) {
             if !random.chance(0.3) {
                 return;
             }
@@ -402,13 +407,24 @@ mod tests {
             let arm = accelerated.arm(device) == Arm::Accelerated;
             let own = 0.5 * Stream::new(u64::from(n), "device").normal() + 0.3 * random.normal();
             let late = experiment.elapsed().as_secs_f64() / 2000.0 * self.slowdown;
-            let goodput = (self.goodput)(arm, f64::from(accelerated.share) / 65_536.0) * libm::exp(own - late);
+            let goodput =
+                (self.goodput)(arm, f64::from(accelerated.share) / 65_536.0) * libm::exp(own - late);
             let time = Duration::from_secs_f64(8.0 * bytes as f64 / goodput);
             let (rtt, sent) = (Some(Duration::from_millis(50)), bytes);
             let (opened_at, began_at) = (now, now + Duration::from_millis(20));
             let repeated = 0;
             let finished = true;
-            experiment.record(&Measured { device, bytes, time, rtt, sent, repeated, finished, opened_at, began_at });
+            experiment.record(&Measured {
+                device,
+                bytes,
+                time,
+                rtt,
+                sent,
+                repeated,
+                finished,
+                opened_at,
+                began_at,
+            });
         }
     }
 
@@ -429,7 +445,7 @@ mod tests {
     #[test]
     fn harm_to_untouched_devices_ends_the_experiment() {
         for seed in 1..4 {
-            let ended = Site { devices: 20, goodput: shared, slowdown: 0.0 }.run(Design::Parallel, seed);
+            let ended = Site { devices: 20, goodput: shared, slowdown: 0.0 }.run(Design::Parallel, seed, 999);
             let report = ended.report().unwrap();
             let neighbours = report.neighbours.as_ref().unwrap();
             assert_eq!((ended.state(), neighbours.finding), (State::Harm, Finding::Worse), "{report:?}");
@@ -445,7 +461,7 @@ mod tests {
     fn a_switchback_estimates_the_effect_of_accelerating_all() {
         for (goodput, gain) in [(shared as fn(bool, f64) -> f64, 0.09), (own, 0.4)] {
             for seed in 1..4 {
-                let ended = Site { devices: 20, goodput, slowdown: 1.0 }.run(Design::Switchback, seed);
+                let ended = Site { devices: 20, goodput, slowdown: 1.0 }.run(Design::Switchback, seed, 4999);
                 let report = ended.report().unwrap();
                 let row = report.overall(Measure::Goodput).unwrap();
                 assert!(row.interval[0] < gain && gain < row.interval[1], "seed {seed}, {gain}: {row:?}");
@@ -463,7 +479,7 @@ mod tests {
     fn untouched_devices_of_independent_queues_are_not_found_to_slow_down() {
         let mut alarms = 0;
         for seed in 100..160 {
-            let ended = Site { devices: 20, goodput: own, slowdown: 2.0 }.run(Design::Parallel, seed);
+            let ended = Site { devices: 20, goodput: own, slowdown: 2.0 }.run(Design::Parallel, seed, 399);
             let neighbours = ended.report().unwrap().neighbours.clone().unwrap();
             alarms += usize::from(neighbours.finding == Finding::Worse);
         }

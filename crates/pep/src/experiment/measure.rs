@@ -168,8 +168,11 @@ impl Row {
         }
         let sign = if self.measure.is_better_if_more() { 1.0 } else { -1.0 };
         let (matters, _) = self.measure.thresholds(practical);
-        let change = found.and_then(|found| found.detectable(level)).map(|difference| self.measure.change(sign * difference));
+        let change = found
+            .and_then(|found| found.detectable(level))
+            .map(|difference| self.measure.change(sign * difference));
         // Values that are all equal have no standard error, and a change of 0.
-        self.detectable = change.map(|change| if change == 0.0 { 0.0 } else { sign * change.abs().max(matters) });
+        self.detectable =
+            change.map(|change| if change == 0.0 { 0.0 } else { sign * change.abs().max(matters) });
     }
 }

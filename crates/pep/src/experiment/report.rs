@@ -147,7 +147,8 @@ fn of_pairs(
     data: &Data<'_>,
     stream: &mut Stream,
 ) -> (Row, Option<Comparison>) {
-    let values: Vec<PairValue> = data.pairs.iter().filter_map(|pair| pair.get(n).copied().flatten()).collect();
+    let values: Vec<PairValue> =
+        data.pairs.iter().filter_map(|pair| pair.get(n).copied().flatten()).collect();
     let pairs: Vec<(f64, f64)> = values.iter().map(|value| (value.on, value.off)).collect();
     let enough = pairs.len() >= LEAST_PAIRS;
     let found = enough.then(|| compare_pairs(&pairs, data.look.1, data.permutations, stream)).flatten();

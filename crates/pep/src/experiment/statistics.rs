@@ -269,7 +269,10 @@ mod tests {
     fn pairs_are_compared_by_the_signs_of_their_differences() {
         let pairs: Vec<(f64, f64)> = (0..6).map(|n| (2.0 + 0.1 * f64::from(n), 1.0)).collect();
         let found = compare_pairs(&pairs, 0.05, 19_999, &mut stream(1)).unwrap();
-        assert!((found.difference - 1.25).abs() < 1e-12 && (found.chance - 2.0 / 64.0).abs() < 0.005, "{found:?}");
+        assert!(
+            (found.difference - 1.25).abs() < 1e-12 && (found.chance - 2.0 / 64.0).abs() < 0.005,
+            "{found:?}"
+        );
         assert!((found.first - 2.25).abs() < 1e-12 && found.second == 1.0);
         assert_eq!(found.detectable(0.02), None, "fewer than 1 of 32");
         let same = compare_pairs(&[(1.0, 1.0); 6], 0.05, 999, &mut stream(1)).unwrap();

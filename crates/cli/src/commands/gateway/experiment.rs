@@ -43,7 +43,9 @@ fn start(args: &ExperimentArgs, duration: Duration) -> ExperimentRequest {
         Some(DesignName::Parallel) | None => Design::Parallel,
     };
     if args.share.is_some() && design == Design::Switchback {
-        eprintln!("paceline: --share has no effect: a switchback accelerates all devices for half of the time");
+        eprintln!(
+            "paceline: --share has no effect: a switchback accelerates all devices for half of the time"
+        );
     }
     let share = args.share.unwrap_or(SHARE);
     ExperimentRequest::Start { share, duration, seed: args.seed, design, practical: args.practical }
@@ -148,7 +150,8 @@ fn look(report: &Report, switchback: bool) -> String {
 fn neighbours(row: &Row) -> String {
     let pairs = row.devices[0];
     let [change, low, high] = [row.change, row.interval[0], row.interval[1]].map(|part| 100.0 * part);
-    let figures = format!("{change:+.1}% ({low:+.1} to {high:+.1}%, p {:.4}, {pairs} pairs of periods)", row.chance);
+    let figures =
+        format!("{change:+.1}% ({low:+.1} to {high:+.1}%, p {:.4}, {pairs} pairs of periods)", row.chance);
     match row.finding {
         Finding::TooFewDevices => format!(
             "untouched devices: too few periods ({pairs}) to see whether others' acceleration slows them down\n"

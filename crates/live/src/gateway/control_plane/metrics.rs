@@ -77,7 +77,8 @@ fn experiment(text: &mut Text, status: Option<&ExperimentStatus>) {
     let report = status.and_then(|status| status.report.as_ref());
     let help = "Goodput of accelerated devices by that of untouched ones, at the experiment's last look";
     ratio(text, "experiment_goodput_ratio", help, report.and_then(|report| report.overall(Measure::Goodput)));
-    let help = "Goodput of untouched devices beside accelerated ones by that without, at the experiment's last look";
+    let help =
+        "Goodput of untouched devices beside accelerated ones by that without, at the experiment's last look";
     let neighbours = report.and_then(|report| report.neighbours.as_ref());
     ratio(text, "experiment_untouched_ratio", help, neighbours);
 }

@@ -1,8 +1,8 @@
 //! Notes for the operator: conditions that the counters show and that cost much without being errors. A note
 //! is in the status, on the page and in the log while its condition lasts.
 
-use crate::gateway::config::GatewayConfig;
 use super::requests::Snapshot;
+use crate::gateway::config::GatewayConfig;
 use crate::gateway::counter::Counter;
 
 /// Refusals between two checks that are worth a note. Chosen: a burst at the start of a transfer is less.

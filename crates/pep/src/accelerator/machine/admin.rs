@@ -252,7 +252,7 @@ impl Accelerator {
             in_flight: device.in_flight,
             delivered: device.delivered(),
             rate: device.control.rate(),
-            standing: self.shared.bottleneck.standing(device.address),
+            standing: device.standing,
         });
         (some.collect(), self.devices.after(from, count))
     }

@@ -11,7 +11,7 @@ use crate::accelerator::pacing::Spacing;
 use crate::accelerator::rate::RateController;
 use crate::accelerator::rate::losses::fading::Fading;
 use crate::accelerator::rate::sample::AckSample;
-use crate::accelerator::sharing::Place;
+use crate::accelerator::sharing::{Place, Standing};
 use paceline_net::{Bytes, Duration, Instant};
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -56,6 +56,8 @@ pub(in crate::accelerator) struct Device {
     pub fading: Fading,
     /// Its place in the detector of shared bottlenecks.
     pub place: Place,
+    /// Whether its queue is one that other devices share: then losses and delays are not its radio's.
+    pub standing: Standing,
     /// Lost bytes that the rate control has not been told: ACKs that deliver nothing report losses as well.
     pub unreported_lost: u64,
     /// The same of bytes that were sent past the client's window.
@@ -109,6 +111,7 @@ impl Device {
             alarm: Alarm::default(),
             fading: Fading::default(),
             place: Place::default(),
+            standing: Standing::Unknown,
             unreported_lost: 0,
             unreported_lost_beyond: 0,
             longest: u32::MAX,

@@ -380,7 +380,7 @@ fn on_delivery(
         shared.stats.on_rtt(sample, rtt.min(), device.control.rate());
     }
     let path = PathSample { delivered: delivery.sent_at.zip(delivery.rtt), lost: delivery.lost_sent };
-    shared.bottleneck.on_sample(now, device.address, &mut device.place, &path);
+    device.standing = shared.bottleneck.on_sample(now, device.address, &mut device.place, &path);
     device.unreported_lost += delivery.lost;
     device.unreported_lost_beyond += delivery.lost_beyond_window;
     if delivery.bytes > 0 {

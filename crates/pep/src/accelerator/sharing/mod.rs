@@ -5,7 +5,7 @@
 //! together when it is full (Rubenstein, Kurose, Towsley, "Detecting Shared Congestion of Flows Via
 //! End-to-end Measurement", IEEE/ACM ToN 2002; RFC 8382 groups flows by such statistics as well). Times are
 //! therefore those of sending: round trips behind the queue may differ. Devices are followed in windows of a
-//! second, divided into bins ([`bins`]); at the end of a window each pair of devices gets a vote on whether
+//! second, divided into bins (`bins`); at the end of a window each pair of devices gets a vote on whether
 //! their round-trip times moved together by as many milliseconds, and one on whether they lost in the same
 //! bins. The mean of the last votes decides: a single event that all devices have in common, such as a pause
 //! of a machine or the start of all transfers, is one vote.
@@ -87,18 +87,24 @@ fn index(a: usize, b: usize) -> usize {
 }
 
 impl SharedBottleneck {
-    /// An acknowledgment of a device arrives.
-    pub fn on_sample(&mut self, now: Instant, address: IpAddr, place: &mut Place, sample: &PathSample) {
-        if *sample == PathSample::default() {
-            return;
-        }
+    /// An acknowledgment of a device arrives. Returns what is known about its bottleneck.
+    pub fn on_sample(
+        &mut self,
+        now: Instant,
+        address: IpAddr,
+        place: &mut Place,
+        sample: &PathSample,
+    ) -> Standing {
         self.advance(now);
-        let Some(at) = self.find(now, address, *place) else { return };
+        let Some(at) = self.find(now, address, *place) else { return Standing::Unknown };
         *place = Place(at as u8);
         let window = self.window;
         let member = &mut self.members[at];
+        if *sample == PathSample::default() {
+            return member.standing;
+        }
         member.sampled_at = now;
-        let mut bin = |sent_at: Instant| {
+        let bin = |sent_at: Instant| {
             let number = sent_at.as_nanos() / WINDOW.as_nanos();
             let within = sent_at.as_nanos() % WINDOW.as_nanos() / BIN.as_nanos();
             (number + 1 >= window && number <= window).then_some((number as usize % 2, within as usize))
@@ -114,16 +120,13 @@ impl SharedBottleneck {
                 member.bins[parity].on_lost(at);
             }
         }
+        member.standing
     }
 
-    /// The bottleneck of a device.
-    pub fn standing(&self, address: IpAddr) -> Standing {
-        let member = self.members.iter().find(|member| member.address == address);
-        member.map_or(Standing::Unknown, |member| member.standing)
-    }
     /// Devices that were found to share a bottleneck with others lately.
     pub fn shared(&self, now: Instant) -> usize {
-        let shares = |member: &&Member| member.standing == Standing::Shared && now.since(member.sampled_at) < FORGET;
+        let shares =
+            |member: &&Member| member.standing == Standing::Shared && now.since(member.sampled_at) < FORGET;
         self.members.iter().filter(shares).count()
     }
 
@@ -183,3 +186,6 @@ impl SharedBottleneck {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

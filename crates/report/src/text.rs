@@ -122,7 +122,7 @@ fn shared_bottleneck(summary: &Summary) -> String {
     if most == 0 {
         return String::new();
     }
-    let stations = count(most, "station");
+    let stations = count(most as u64, "station");
     format!(
         "\nThe accelerator found {stations} behind one queue: its rate control assumes a queue for each \
          (docs/accelerator.md, \"When not to use it\").\n"

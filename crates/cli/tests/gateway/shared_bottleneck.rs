@@ -27,7 +27,7 @@ fn a_queue_that_devices_share_is_a_note_and_a_metric() {
     let _server = serve(&testbed);
     let mut gateway = testbed.gateway(&testbed.config(METRICS));
     let line = format!("python3 devices.py {SERVER} 9000 10.9.0.100 8 15");
-    let mut devices = testbed.start(&testbed.client, "devices", &line);
+    let devices = testbed.start(&testbed.client, "devices", &line);
     let status: Value = wait_for("a note", || {
         let status = testbed.status();
         status.get("notes").is_some().then_some(status)

@@ -197,7 +197,7 @@ fn transfers_of_connections_from_another_period_do_not_count() {
         experiment.advance(Duration::from_secs(21));
     }
     let count = |experiment: &Experiment| experiment.transfers().iter().sum::<u64>();
-    let mut record = |experiment: &mut Experiment, opened: u64, began: u64| {
+    let record = |experiment: &mut Experiment, opened: u64, began: u64| {
         let before = count(experiment);
         experiment.record(&measured(address(1), 1000, Duration::from_millis(10), (at(opened), at(began))));
         count(experiment) - before

@@ -48,7 +48,7 @@ impl Notes {
         if snapshot.shared_devices > 0 {
             // Without their number, which changes: a note appears once.
             found.push(
-                "several devices lose packets or wait at the same times: they share a bottleneck behind the \
+                "several devices wait or lose packets because of each other: they share a bottleneck behind the \
                  gateway (a backhaul, an access point, a shaper), where acceleration loses packets and takes capacity \
                  from connections that are left alone; the policy \"leave\" or an experiment \
                  (`paceline gateway experiment --design switchback`) is advised"

@@ -379,7 +379,8 @@ fn on_delivery(
     if let Some(sample) = delivery.rtt {
         shared.stats.on_rtt(sample, rtt.min(), device.control.rate());
     }
-    let path = PathSample { delivered: delivery.sent_at.zip(delivery.rtt), lost: delivery.lost_sent };
+    let (delivered, lost_sent) = (delivery.sent_at.zip(delivery.rtt), delivery.lost_sent);
+    let path = PathSample { delivered, lost: delivery.lost, lost_sent };
     device.standing = shared.bottleneck.on_sample(now, device.address, &mut device.place, &path);
     device.unreported_lost += delivery.lost;
     device.unreported_lost_beyond += delivery.lost_beyond_window;

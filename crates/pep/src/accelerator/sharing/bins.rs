@@ -1,38 +1,25 @@
-//! One device's round-trip times and losses in a window, by the time of sending.
+//! One device's packets in a window, by the time of sending: bytes, round-trip times, losses.
 
 use paceline_net::Duration;
 
 /// Bins of a window.
 pub(super) const BINS: usize = 50;
-/// Bins with a sample below which a window says nothing. Chosen: half of them, a device that is busy.
-const MIN_BINS: u32 = BINS as u32 / 2;
 /// Share of the largest and of the smallest values that count as the next ones. Chosen: a pause of a machine
 /// delays the packets of all devices in some bins, and must not outweigh the others.
 const CLIPPED: usize = BINS / 10;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bins {
+    pub sent: [f32; BINS],
+    pub lost: [f32; BINS],
     /// Sum of the round-trip times in ms, and their number.
     rtts: [(f32, u16); BINS],
-    /// A bit for each bin with a lost segment.
-    lost: u64,
 }
 
 impl Default for Bins {
     fn default() -> Self {
-        Self { rtts: [(0.0, 0); BINS], lost: 0 }
+        Self { sent: [0.0; BINS], lost: [0.0; BINS], rtts: [(0.0, 0); BINS] }
     }
-}
-
-/// A window of a device, ready to be compared.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Series {
-    /// Mean round-trip time of a bin in ms, without the window's trend, clipped; 0 without a sample.
-    pub delays: [f32; BINS],
-    /// Bins with a sample, with a loss, and with either.
-    pub sampled: u64,
-    pub lost: u64,
-    pub active: u64,
 }
 
 impl Bins {
@@ -41,47 +28,20 @@ impl Bins {
         *sum += rtt.as_millis_f64() as f32;
         *count = count.saturating_add(1);
     }
-    pub fn on_lost(&mut self, at: usize) {
-        self.lost |= 1 << at;
-    }
-    /// None of a device that was idle for the most part.
-    pub fn series(&self) -> Option<Series> {
-        let sampled = (0..BINS).filter(|at| self.rtts[*at].1 > 0).fold(0u64, |bits, at| bits | 1 << at);
-        if sampled.count_ones() < MIN_BINS {
-            return None;
+    /// Changes of the mean round-trip time from each bin to the next one in ms, clipped; None without samples.
+    pub fn changes(&self) -> [Option<f64>; BINS] {
+        let mean = |at: usize| {
+            let (sum, count) = *self.rtts.get(at)?;
+            (count > 0).then(|| f64::from(sum) / f64::from(count))
+        };
+        let mut changes: [Option<f64>; BINS] = std::array::from_fn(|at| Some(mean(at + 1)? - mean(at)?));
+        let mut sorted: Vec<f64> = changes.iter().flatten().copied().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        if let (Some(low), Some(high)) = (sorted.get(CLIPPED), sorted.iter().rev().nth(CLIPPED))
+            && low <= high
+        {
+            changes.iter_mut().flatten().for_each(|change| *change = change.clamp(*low, *high));
         }
-        let mut delays = [0.0; BINS];
-        for at in bits(sampled) {
-            let (sum, count) = self.rtts[at];
-            delays[at] = sum / f32::from(count);
-        }
-        remove_trend(&mut delays, sampled);
-        clip(&mut delays, sampled);
-        Some(Series { delays, sampled, lost: self.lost, active: sampled | self.lost })
+        changes
     }
-}
-
-/// The bins of a set.
-pub(super) fn bits(set: u64) -> impl Iterator<Item = usize> {
-    (0..BINS).filter(move |at| set >> at & 1 == 1)
-}
-
-/// Subtracts the line of least squares.
-fn remove_trend(delays: &mut [f32; BINS], sampled: u64) {
-    let count = sampled.count_ones() as f32;
-    let mean = |of: &dyn Fn(usize) -> f32| bits(sampled).map(of).sum::<f32>() / count;
-    let (at, delay) = (mean(&|at| at as f32), mean(&|at| delays[at]));
-    let spread: f32 = bits(sampled).map(|n| (n as f32 - at) * (n as f32 - at)).sum();
-    let slope = bits(sampled).map(|n| (n as f32 - at) * (delays[n] - delay)).sum::<f32>() / spread.max(1.0);
-    for n in bits(sampled) {
-        delays[n] -= delay + slope * (n as f32 - at);
-    }
-}
-
-/// Bounds the values by those within the clipped shares.
-fn clip(delays: &mut [f32; BINS], sampled: u64) {
-    let mut sorted: Vec<f32> = bits(sampled).map(|at| delays[at]).collect();
-    sorted.sort_unstable_by(f32::total_cmp);
-    let (low, high) = (sorted[CLIPPED], sorted[sorted.len() - 1 - CLIPPED]);
-    bits(sampled).for_each(|at| delays[at] = delays[at].clamp(low, high));
 }

@@ -83,13 +83,15 @@ fn run(network: Network, seed: u64) -> usize {
         }
         for (n, place) in places.iter_mut().enumerate() {
             let sent_at = Instant::from_millis(ms);
+            detector.on_send(sent_at, address(n as u8), *place, arrivals[n] as u64);
             let rate = if network.shared { CAPACITY } else { CAPACITY / count } * common;
             let delay = BASE as f64 + queues[n] / rate + network.jitter * random.normal().abs();
             let rtt = Duration::from_secs_f64(delay / 1e3);
             let lost = random.chance(drops[n]) || random.chance(network.losses);
             let sample = PathSample {
                 delivered: (!lost).then_some((sent_at, rtt)),
-                lost: lost.then_some((sent_at, sent_at)),
+                lost: if lost { arrivals[n] as u64 } else { 0 },
+                lost_sent: lost.then_some((sent_at, sent_at)),
             };
             detector.on_sample(sent_at + Duration::from_millis(100), address(n as u8), place, &sample);
         }
@@ -135,26 +137,56 @@ fn queues_of_their_own_are_not_found() {
     }
 }
 
-/// Half of the devices are behind one queue.
+/// Half of the devices are behind one queue, and the others have one each.
 #[test]
 fn devices_of_other_queues_are_told_apart() {
     let mut detector = SharedBottleneck::default();
-    let mut places = [Place::default(); 8];
+    let (mut places, mut standings) = ([Place::default(); 8], [Standing::Unknown; 8]);
     let mut random = Stream::new(7, "groups");
-    let (mut queues, mut standings) = ([20.0f64; 5], [Standing::Unknown; 8]);
-    for ms in 0..15_000u64 {
-        for queue in &mut queues {
-            *queue = (*queue + random.normal()).clamp(0.0, 40.0);
+    let mut queues = [100_000.0f64; 5];
+    for ms in 0..20_000u64 {
+        let sent_at = Instant::from_millis(ms);
+        let mut arrived = [0.0; 5];
+        for (n, place) in places.iter_mut().enumerate() {
+            let sent = (CAPACITY / 8.0 * (1.0 + random.normal())).max(0.0);
+            detector.on_send(sent_at, address(n as u8), *place, sent as u64);
+            arrived[n.saturating_sub(3)] += sent;
+        }
+        for (n, (queue, arrived)) in queues.iter_mut().zip(arrived).enumerate() {
+            let rate = CAPACITY / 8.0 * if n == 0 { 4.0 } else { 1.0 };
+            *queue = (*queue + arrived - rate).clamp(0.0, 400_000.0);
         }
         for (n, place) in places.iter_mut().enumerate() {
-            let sent_at = Instant::from_millis(ms);
-            let rtt = Duration::from_secs_f64((40.0 + queues[n.saturating_sub(3)]) / 1e3);
-            let sample = PathSample { delivered: Some((sent_at, rtt)), lost: None };
-            standings[n] = detector.on_sample(sent_at + rtt, address(n as u8), place, &sample);
+            let queue = n.saturating_sub(3);
+            let rate = CAPACITY / 8.0 * if queue == 0 { 4.0 } else { 1.0 };
+            let rtt = Duration::from_secs_f64((40.0 + queues[queue] / rate) / 1e3);
+            let sample = PathSample { delivered: Some((sent_at, rtt)), lost: 0, lost_sent: None };
+            let now = sent_at + Duration::from_millis(100);
+            standings[n] = detector.on_sample(now, address(n as u8), place, &sample);
         }
     }
     assert_eq!(standings[..4], [Standing::Shared; 4]);
     assert_eq!(standings[4..], [Standing::Alone; 4]);
-    assert_eq!(detector.shared(Instant::from_millis(15_000)), 4);
-    assert_eq!(detector.shared(Instant::from_millis(80_000)), 0);
+    assert_eq!(detector.shared(Instant::from_millis(20_000)), 4);
+    assert_eq!(detector.shared(Instant::from_millis(85_000)), 0);
+}
+
+/// Equal devices that do the same at the same time, each before a queue of its own.
+#[test]
+fn equal_devices_in_step_show_nothing() {
+    let mut detector = SharedBottleneck::default();
+    let mut places = [Place::default(); 8];
+    let (mut queue, mut random) = (100_000.0f64, Stream::new(3, "step"));
+    for ms in 0..20_000u64 {
+        let sent_at = Instant::from_millis(ms);
+        let sent = (CAPACITY / 8.0 * (1.0 + random.normal())).max(0.0);
+        queue = (queue + sent - CAPACITY / 8.0).clamp(0.0, 400_000.0);
+        for (n, place) in places.iter_mut().enumerate() {
+            detector.on_send(sent_at, address(n as u8), *place, sent as u64);
+            let rtt = Duration::from_secs_f64((40.0 + queue / (CAPACITY / 8.0)) / 1e3);
+            let sample = PathSample { delivered: Some((sent_at, rtt)), lost: 0, lost_sent: None };
+            detector.on_sample(sent_at + Duration::from_millis(100), address(n as u8), place, &sample);
+        }
+    }
+    assert_eq!(detector.shared(Instant::from_millis(20_000)), 0);
 }

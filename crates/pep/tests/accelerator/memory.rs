@@ -54,7 +54,7 @@ fn devices_that_take_all_are_bounded_and_leave_memory_to_others() {
     const MEMORY: u64 = 8 << 20;
     let config = AcceleratorConfig { memory: Bytes(MEMORY), ..AcceleratorConfig::default() };
     let mut bed = TestBed::new(config);
-    for n in 0..28 {
+    for n in 0..30 {
         bed.key.dst = [198, 18, 1, n].into();
         bed.client_next = 1;
         bed.handshake();

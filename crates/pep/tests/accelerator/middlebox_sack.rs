@@ -59,6 +59,11 @@ fn losses_are_repaired_as_without_sack_whatever_becomes_of_the_blocks() {
         Blocks::Shifted(3_000_000_000),
         Blocks::Shifted(1 << 31),
         Blocks::Shifted(0u32.wrapping_sub(2_000)),
+        // Upwards, and not beyond the data in flight.
+        Blocks::Shifted(1_448),
+        Blocks::Shifted(7_240),
+        Blocks::Shifted(14_480),
+        Blocks::Shifted(50_000),
     ];
     for per_mille in [3, 30] {
         for seed in 1..=2 {
@@ -106,4 +111,32 @@ fn three_duplicate_acks_without_blocks_repair_a_loss() {
         assert_eq!(bed.data().first(), Some(&(20_001, SEGMENT)), "{shift:?}");
         assert_eq!(bed.stats().timeouts, 0);
     }
+}
+
+/// A client without DSACK answers spurious retransmissions by duplicate ACKs without blocks, and the answers
+/// may come seconds later, when a queue was long. Its blocks are used further: of two holes that it reports
+/// afterwards both are repaired at once.
+#[test]
+fn answers_to_spurious_retransmissions_do_not_end_the_use_of_blocks() {
+    let mut bed = TestBed::open_cleared(|_| ());
+    let end = bed.send(1, 10);
+    bed.wait(10);
+    bed.ack(1 + 5 * u64::from(SEGMENT));
+    // A timeout, and retransmissions of segments that are only late.
+    bed.wait(3_000);
+    assert!(bed.stats().retransmissions > 0);
+    bed.send(end, 20);
+    bed.ack(end);
+    bed.wait(3_000);
+    (0..10).for_each(|_| bed.ack(end));
+    bed.wait(20);
+    bed.clear();
+    let at = |segment: u64| end + segment * u64::from(SEGMENT);
+    for last in 4..12 {
+        bed.sack(end, at(1), at(2));
+        bed.sack(end, at(3), at(last));
+    }
+    bed.wait(5);
+    let data = bed.data();
+    assert!([at(0), at(2)].iter().all(|hole| data.iter().any(|(off, _)| off == hole)), "{data:?}");
 }

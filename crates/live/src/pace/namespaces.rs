@@ -23,9 +23,12 @@ pub fn with_default(name: &str) -> anyhow::Result<Vec<String>> {
     })
 }
 
-/// Gives those with `name` as the default another one.
+/// Gives those with `name` as the default that of the caller's namespace, or a fallback.
 pub fn take_default(name: &str) -> anyhow::Result<()> {
-    change_default(name, &FALLBACKS)
+    let own = fs::read_to_string(DEFAULT).unwrap_or_default();
+    let own = Some(own.trim()).filter(|own| *own != name);
+    let all: Vec<&str> = own.into_iter().chain(FALLBACKS).collect();
+    change_default(name, &all)
 }
 /// Gives those whose default is an earlier control of this name the one that now has it.
 pub fn renew_default(name: &str) -> anyhow::Result<()> {

@@ -16,8 +16,9 @@ pub struct Report {
     pub name: String,
     /// How the window grows.
     pub control: Control,
-    /// The process that registered it, and whether it runs.
+    /// The process that registered it.
     pub process: u32,
+    /// Whether that process runs.
     pub runs: bool,
     /// Paths of the network namespaces whose default it is.
     pub namespaces: Vec<String>,

@@ -169,7 +169,8 @@ impl Transfer {
             resumed: false,
         };
         ends.after(self.sender_rtt / 2, Event::AckAtSender(1, edge, ends.echo));
-        (self.sender_rtt, self.receiver_rtt) = (self.sender_rtt / self.shrink, self.receiver_rtt / self.shrink);
+        (self.sender_rtt, self.receiver_rtt) =
+            (self.sender_rtt / self.shrink, self.receiver_rtt / self.shrink);
         while let Some(Reverse((time, _, event))) = ends.events.pop() {
             ends.now = time;
             self.step(&mut ends, 1 + total, event);
@@ -283,9 +284,10 @@ fn a_sender_without_timers_gets_every_transfer_acknowledged() {
         let buffer = SEGMENT + rng.below(if few { 20_000 } else { 4 << 20 }) as u32;
         let buffer = buffer.next_multiple_of(1 << SHIFT);
         let behind = rng.below(u64::from(total)) as u32;
+        let distant = if rng.chance(0.5) { 80_000 } else { 1_000 };
         let mut transfer = Transfer {
             sender_rtt: 20 + rng.below(80_000),
-            receiver_rtt: 20 + rng.below(if rng.chance(0.5) { 80_000 } else { 1_000 }),
+            receiver_rtt: 20 + rng.below(distant),
             shrink: if rng.chance(0.5) { 1 + rng.below(20) } else { 1 },
             window: SEGMENT + rng.below(segments * u64::from(SEGMENT)) as u32,
             spacing: 12 + rng.below(300),
@@ -329,8 +331,7 @@ fn a_sender_without_timers_gets_every_transfer_acknowledged() {
 #[test]
 fn four_of_five_acks_go_where_the_window_is_wide() {
     for (sender_rtt, receiver_rtt) in [(20_000, 200), (200, 20_000), (10_000, 10_000)] {
-        let mut transfer =
-            Transfer { sender_rtt, receiver_rtt, ..Transfer::new(Limit::Share(52_429)) };
+        let mut transfer = Transfer { sender_rtt, receiver_rtt, ..Transfer::new(Limit::Share(52_429)) };
         transfer.run(100_000 * SEGMENT);
         let stats = transfer.policer.stats();
         let share = stats.dropped as f64 / stats.acks as f64;
@@ -406,8 +407,7 @@ fn a_retransmission_of_data_whose_ack_was_dropped_ends_the_trust_in_coming_data(
 
 #[test]
 fn the_published_policer_loses_the_last_ack() {
-    let mut transfer =
-        Transfer { window: 10 * SEGMENT, ..Transfer::new(Limit::Share(65_536 * 9 / 10)) };
+    let mut transfer = Transfer { window: 10 * SEGMENT, ..Transfer::new(Limit::Share(65_536 * 9 / 10)) };
     transfer.policer = Policer::new(config(Mode::Published, Limit::Share(65_536 * 9 / 10)));
     let (sent, acked) = transfer.run(1_000 * SEGMENT);
     assert!(acked < sent);

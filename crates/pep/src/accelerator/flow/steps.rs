@@ -115,7 +115,7 @@ mod tests {
             let (mut una, mut most) = (1, 0);
             take();
             for n in 0..ACKS {
-                let now = Instant::from_micros(50_000 + n);
+                let now = Instant::from_nanos(50_000_000 + 1000 * n);
                 if stream.chance(0.5) {
                     board.on_bare_duplicate(now, SEGMENT as u32, Duration::from_micros(stream.below(20)));
                 } else {

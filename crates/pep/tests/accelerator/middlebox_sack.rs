@@ -66,7 +66,7 @@ fn losses_are_repaired_as_without_sack_whatever_becomes_of_the_blocks() {
         Blocks::Shifted(50_000),
     ];
     for per_mille in [3, 30] {
-        for seed in 1..=2 {
+        for seed in 1..=std::env::var("SEEDS").map_or(2, |s| s.parse().unwrap()) {
             let kept = completion(Blocks::Kept, true, per_mille, seed);
             let never = completion(Blocks::Kept, false, per_mille, seed);
             for blocks in changed {
@@ -75,10 +75,10 @@ fn losses_are_repaired_as_without_sack_whatever_becomes_of_the_blocks() {
                     "{per_mille} in 1000, seed {seed}: {kept:.2} s, without SACK {never:.2}, {blocks:?} {time:.2}"
                 );
                 // Two timeouts more, until the blocks are known to be wrong.
-                assert!(
+                if std::env::var("SEEDS").is_err() { assert!(
                     time < 1.3 * never.max(kept) + 0.6,
                     "{blocks:?}: {time:.2} s, without SACK {never:.2}"
-                );
+                ); }
             }
         }
     }
@@ -124,12 +124,14 @@ fn answers_to_spurious_retransmissions_do_not_end_the_use_of_blocks() {
     bed.ack(1 + 5 * u64::from(SEGMENT));
     // A timeout, and retransmissions of segments that are only late.
     bed.wait(3_000);
+    eprintln!("A {:?} {:?}", bed.data(), bed.stats()); bed.clear();
     assert!(bed.stats().retransmissions > 0);
     bed.send(end, 20);
     bed.ack(end);
-    bed.wait(3_000);
+    eprintln!("B {:?}", bed.data()); bed.clear();
+    for _ in 0..30 { bed.wait(100); eprintln!("{:?} {:?}", bed.now, bed.data()); bed.clear(); }
     (0..10).for_each(|_| bed.ack(end));
-    bed.wait(20);
+    eprintln!("C {:?} {:?}", bed.data(), bed.stats()); bed.wait(20);eprintln!("D {:?}", bed.data());
     bed.clear();
     let at = |segment: u64| end + segment * u64::from(SEGMENT);
     for last in 4..12 {

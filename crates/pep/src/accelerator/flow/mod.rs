@@ -61,6 +61,14 @@ pub(in crate::accelerator) struct Flow {
     doubtful_reset: Option<Box<DoubtfulReset>>,
 }
 
+#[cfg(test)]
+pub(in crate::accelerator) fn print_sizes() {
+    use std::mem::size_of as s;
+    eprintln!("Flow {} conn {} from {} to {} up {}", s::<Flow>(), s::<Connection>(), s::<FromServer>(), s::<ToClient>(), s::<Upload>());
+    eprintln!("store {} unparsed {} header {} key {}", s::<from_server::store::Store>(), s::<paceline_net::rewrite::Unparsed>(), s::<from_server::ServerHeader>(), s::<FlowKey>());
+    eprintln!("board {} rtt {} over {} ranges {}", s::<to_client::scoreboard::Scoreboard>(), s::<to_client::rtt::Rtt>(), s::<to_client::overshoot::Overshoot>(), s::<ranges::Ranges>());
+}
+
 /// Construction, state and the machine's calls.
 impl Flow {
     /// `real`: packets are datagrams, not simulated lengths.

@@ -91,6 +91,7 @@ mod tests {
     #[test]
     fn a_connection_costs_less_than_a_kilobyte() {
         let slot = size_of::<Option<Box<FlowEntry>>>();
+        crate::accelerator::flow::print_sizes();
         let all = size_of::<FlowEntry>() + slot + 4 * size_of::<u64>();
         assert!(all < 1_000, "{} + {slot}, in all {all} bytes", size_of::<FlowEntry>());
     }

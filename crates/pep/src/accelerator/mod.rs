@@ -180,6 +180,8 @@ pub struct FlowSnapshot {
     pub in_flight: u64,
     /// Payload bytes that the client has acknowledged.
     pub delivered: u64,
+    /// How long the data that was sent last had been stored.
+    pub age: Duration,
     /// Smoothed round-trip time of the mobile segment.
     pub srtt: Option<Duration>,
     /// Minimum round-trip time of the mobile segment; zero before the first sample.

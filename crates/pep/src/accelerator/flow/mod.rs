@@ -125,6 +125,15 @@ impl Flow {
     pub fn held(&self) -> u64 {
         self.from_server.held()
     }
+    /// Bytes that wait for the radio or are in flight. Bytes that a client does not take, because its window
+    /// is closed or it does not respond, delay none of the device's other connections.
+    pub fn queued(&self) -> u64 {
+        if self.to_client.is_unresponsive() {
+            return 0;
+        }
+        let reach = self.to_client.window().edge().max(self.to_client.nxt());
+        self.from_server.next().min(reach).saturating_sub(self.to_client.una())
+    }
     /// No byte is stored, acknowledged early or outstanding: later packets would pass the same way without
     /// the accelerator.
     pub fn is_transparent(&self) -> bool {
@@ -282,6 +291,7 @@ impl Flow {
             held: self.held(),
             in_flight: self.to_client.sent_in_flight(),
             delivered: self.to_client.una() - 1,
+            age: self.to_client.age(),
             srtt: self.to_client.rtt().srtt(),
             min_rtt: self.to_client.rtt().min(),
             rate,

@@ -227,6 +227,12 @@ impl Accelerator {
         let entry = self.flows.find(key).and_then(|slot| self.flows.get(slot))?;
         Some((limit(entry), entry.flow.to_client().window().size()))
     }
+    /// How long the data that was last sent to a connection's client (key from server to mobile) had been
+    /// stored.
+    pub fn data_age(&mut self, key: &FlowKey) -> Option<Duration> {
+        let entry = self.flows.find(key).and_then(|slot| self.flows.get(slot))?;
+        Some(entry.flow.to_client().age())
+    }
     /// The connections of `count` slots from one on, and the next slot, if there is one.
     pub fn flows_from(&self, from: u32, count: u32) -> (Vec<FlowSnapshot>, Option<u32>) {
         let entries = self.flows.range(from, count);

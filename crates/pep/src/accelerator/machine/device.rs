@@ -3,9 +3,10 @@
 
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::to_client::overshoot::PastWindow;
+use crate::accelerator::flow::context::Ahead;
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::index::Keyed;
-use crate::accelerator::machine::memory::PathNeed;
+use crate::accelerator::machine::memory::{PathNeed, PathPeak};
 use crate::accelerator::machine::timers::Alarm;
 use crate::accelerator::pacing::Spacing;
 use crate::accelerator::rate::RateController;
@@ -47,6 +48,10 @@ pub(in crate::accelerator) struct Device {
     pub need: PathNeed,
     /// Whether it takes data past its window.
     pub past_window: PastWindow,
+    pub peak: PathPeak,
+    /// Bytes that wait for its radio or are in flight, and connections with such bytes.
+    pub queued: u64,
+    pub queueing: usize,
     /// Bytes acknowledged to servers that it has not acknowledged.
     pub exposure: u64,
     /// While draining: since when its exposure is 0 and none of its connections is backlogged.
@@ -101,6 +106,9 @@ impl Device {
             server_rtt: Duration::ZERO,
             need: PathNeed::default(),
             past_window,
+            peak: PathPeak::default(),
+            queued: 0,
+            queueing: 0,
             exposure: 0,
             detachable_since: None,
             alarm: Alarm::default(),
@@ -150,6 +158,18 @@ impl Device {
     pub fn path(&self) -> DevicePath<'_> {
         DevicePath { control: &self.control, in_flight: self.in_flight }
     }
+    /// The path, which bounds the data stored ahead of the radio. The published control has no such bound,
+    /// unless the operator gives one.
+    pub fn ahead(&self, config: &AcceleratorConfig) -> Option<Ahead> {
+        let (window, most) = (self.control.bounded_window(), config.most_stored);
+        (window.is_some() || most.is_some()).then(|| Ahead {
+            window: window.unwrap_or_else(|| self.control.useful_window(false)).max(self.peak.window),
+            capacity: self.control.expected_in(Duration::from_secs(1)).max(self.peak.capacity),
+            busy: self.queueing as u64,
+            queued: self.queued,
+            most,
+        })
+    }
     /// A packet was sent that counts for `bytes`, with `in_flight_before` bytes in flight.
     pub fn on_send(&mut self, now: Instant, bytes: u64, in_flight_before: u64) {
         // Round trips shorter than the pacer's pauses leave nothing in flight in most pauses. The device is
@@ -189,6 +209,7 @@ impl Device {
             spacing.on_ack(now, sample.rtt, sample.lost + sample.lost_beyond_window > 0);
         }
         self.need.update(now, &self.control, self.server_rtt);
+        self.peak.update(now, &self.control);
     }
 }
 

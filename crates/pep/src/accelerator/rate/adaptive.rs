@@ -164,7 +164,7 @@ impl Adaptive {
             window: INITIAL_WINDOW_BYTES,
         }
     }
-    fn min_rtt(&self) -> Duration {
+    pub fn min_rtt(&self) -> Duration {
         self.min_rtt.rtt()
     }
 

@@ -48,6 +48,9 @@ const PAPER_OVERSHOOT_BDPS: u64 = 3;
 /// all a client's window of one bandwidth-delay product would hide that the radio has become faster.
 const FADING_OVERSHOOT_BDP_TENTHS: u64 = 11;
 
+/// Growth of the window in a round trip while the capacity is not known: that of slow start (RFC 5681).
+const STARTUP_GAIN: f64 = 2.0;
+
 /// The state of a device's rate control. The device contains it without a pointer: with many devices
 /// each pointer costs one more cache miss per packet.
 #[derive(Clone, Debug)]
@@ -124,6 +127,25 @@ impl RateController {
             Self::Adaptive(control) => control.bandwidth(),
         };
         (rate / 8.0 * time.as_secs_f64()) as u64
+    }
+    /// Bytes that the path may soon take in `time`. While the control looks for the capacity, the window of a
+    /// round trip, which doubles.
+    pub fn expected_in(&self, time: Duration) -> u64 {
+        let known = self.capacity_in(time);
+        match self {
+            Self::Adaptive(control) if control.is_in_startup() => {
+                let round_trips = time.as_secs_f64() / control.min_rtt().as_secs_f64().max(1e-3);
+                known.max((STARTUP_GAIN * control.window() as f64 * round_trips) as u64)
+            }
+            _ => known,
+        }
+    }
+    /// Bytes that the path holds without a queue.
+    pub fn bandwidth_delay(&self) -> u64 {
+        match self {
+            Self::Paper(control) => control.bandwidth_delay(),
+            Self::Adaptive(control) => control.bandwidth_delay(),
+        }
     }
     /// Bytes in flight beyond which sending past the client's advertised window gains nothing.
     pub fn useful_window(&self, fading: bool) -> u64 {

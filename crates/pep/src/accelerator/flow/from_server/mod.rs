@@ -2,9 +2,9 @@
 //!
 //! `receive` accepts the payload of segments into the store (`store` with `piece`, `beyond` for data beyond a
 //! gap, `payload_slice`) and notes FIN, urgent data and congestion marks. `acks` decides how much is
-//! acknowledged and which window is advertised, and makes the ACKs; `ack_hold` keeps back those of the last
-//! packets of a backlog. When an offloaded upload ends, `reorder_hold` keeps the segments that arrived ahead
-//! of a gap.
+//! acknowledged and which window is advertised (`stored_time`), and makes the ACKs; `ack_hold` keeps back
+//! those of the last packets of a backlog. When an offloaded upload ends, `reorder_hold` keeps the segments
+//! that arrived ahead of a gap.
 
 mod ack_hold;
 mod acks;
@@ -14,6 +14,7 @@ mod piece;
 pub(in crate::accelerator) mod receive;
 mod reorder_hold;
 pub(in crate::accelerator) mod store;
+mod stored_time;
 
 use crate::accelerator::flow::connection::{Connection, Handshake};
 use crate::accelerator::flow::from_server::ack_hold::AckHold;

@@ -146,7 +146,8 @@ pub enum ClientLimit {
     /// Everything that the server has sent is sent to the client, and the server may send more: its data, its
     /// send buffer or its congestion control limits.
     Server,
-    /// Everything is sent, and the connection's share of the memory is full.
+    /// Everything is sent, and the connection's share of the memory, or of the time for which data is stored,
+    /// is used up.
     Memory,
     /// The client's window is used up.
     Window,
@@ -212,3 +213,7 @@ pub struct DeviceSnapshot {
     /// Rate towards it.
     pub rate: Rate,
 }
+
+/// TEMP
+#[macro_export]
+macro_rules! knob { ($n:literal, $d:expr) => {{ static V: std::sync::OnceLock<u64> = std::sync::OnceLock::new(); *V.get_or_init(|| std::env::var($n).ok().map_or($d, |v| v.parse().unwrap())) }} }

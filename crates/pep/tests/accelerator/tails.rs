@@ -77,3 +77,15 @@ fn the_packets_before_the_last_are_acknowledged_one_by_one() {
         assert!(before <= if fin { end } else { end + 1000 }, "{before} of {end}");
     }
 }
+/// TEMP
+#[test]
+fn explore_tail() {
+    let (size, interval) = (Bytes(2_000_000), Duration::from_secs(25));
+    let source = Source::Chunks { size, interval, count: u64::MAX };
+    println!("{:?}", transfer(source, 6_000_000, adaptive(), (1, 20), "10 Mb/s"));
+}
+/// TEMP
+#[test]
+fn explore_end() {
+    println!("{:?}", transfer(Source::File(Bytes(300_000)), 300_000, adaptive(), (1, 20), "40 Mb/s"));
+}

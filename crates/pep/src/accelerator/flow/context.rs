@@ -42,6 +42,10 @@ pub(in crate::accelerator) struct Ahead {
     /// Bytes that wait for its radio or are in flight, and connections with such bytes.
     pub queued: u64,
     pub busy: u64,
+    /// Whether that was measured.
+    pub measured: bool,
+    /// Delay by which the radio's variation lengthens the queue that the rate control keeps.
+    pub variation: Duration,
     /// The operator's bound of the time for which data is stored.
     pub most: Option<Duration>,
 }

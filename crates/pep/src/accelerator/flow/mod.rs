@@ -173,7 +173,7 @@ impl Flow {
     pub fn has_unsent(&self) -> bool {
         self.to_client.nxt() < self.from_server.stream_end()
     }
-    /// Whether the server has sent all that the connection's share of the memory holds, but for a segment.
+    /// Whether the server has sent all that the window towards it allows, but for a segment.
     pub fn fills_share(&self) -> bool {
         let sent = self.from_server.acked().max(self.from_server.stream_end());
         self.from_server.edge() < sent + u64::from(self.to_client.segment())
@@ -215,7 +215,13 @@ impl Flow {
     /// Sends one packet to the client, lost segments first.
     pub fn send_next(&mut self, cx: &mut Context<'_>, path: DevicePath<'_>) -> SendOutcome {
         let (to_client, mut server) = self.sender();
-        to_client.send_next(cx, &mut server, path)
+        let outcome = to_client.send_next(cx, &mut server, path);
+        if matches!(outcome, SendOutcome::Sent { .. }) {
+            // The backlog is shorter: its last ACKs may not be held back any more, and the window may open.
+            let (from_server, client) = self.receiver();
+            from_server.schedule_ack(cx, client);
+        }
+        outcome
     }
     /// Sends all stored data that the client's window allows, lost segments first, regardless of the rate.
     pub fn send_remaining(&mut self, cx: &mut Context<'_>, path: DevicePath<'_>) {

@@ -6,7 +6,7 @@ use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::flow::context::Ahead;
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::index::Keyed;
-use crate::accelerator::machine::memory::{PathNeed, PathPeak};
+use crate::accelerator::machine::memory::PathNeed;
 use crate::accelerator::machine::timers::Alarm;
 use crate::accelerator::pacing::Spacing;
 use crate::accelerator::rate::RateController;
@@ -48,7 +48,6 @@ pub(in crate::accelerator) struct Device {
     pub need: PathNeed,
     /// Whether it takes data past its window.
     pub past_window: PastWindow,
-    pub peak: PathPeak,
     /// Bytes that wait for its radio or are in flight, and connections with such bytes.
     pub queued: u64,
     pub queueing: usize,
@@ -106,7 +105,6 @@ impl Device {
             server_rtt: Duration::ZERO,
             need: PathNeed::default(),
             past_window,
-            peak: PathPeak::default(),
             queued: 0,
             queueing: 0,
             exposure: 0,
@@ -158,13 +156,19 @@ impl Device {
     pub fn path(&self) -> DevicePath<'_> {
         DevicePath { control: &self.control, in_flight: self.in_flight }
     }
+    /// Whether the rate control lets one more segment be in flight.
+    pub fn has_room(&self, segment: u32) -> bool {
+        self.in_flight.saturating_add(u64::from(segment)) <= self.control.window()
+    }
     /// The path, which bounds the data stored ahead of the radio. The published control has no such bound,
     /// unless the operator gives one.
     pub fn ahead(&self, config: &AcceleratorConfig) -> Option<Ahead> {
         let (window, most) = (self.control.bounded_window(), config.most_stored);
         (window.is_some() || most.is_some()).then(|| Ahead {
-            window: window.unwrap_or_else(|| self.control.useful_window(false)).max(self.peak.window),
-            capacity: self.control.expected_in(Duration::from_secs(1)).max(self.peak.capacity),
+            window: window.unwrap_or_else(|| self.control.useful_window(false)),
+            capacity: self.control.expected().max(self.need.capacity()),
+            measured: self.control.capacity_in(Duration::from_secs(1)) > 0,
+            variation: self.control.variation(),
             busy: self.queueing as u64,
             queued: self.queued,
             most,
@@ -209,7 +213,6 @@ impl Device {
             spacing.on_ack(now, sample.rtt, sample.lost + sample.lost_beyond_window > 0);
         }
         self.need.update(now, &self.control, self.server_rtt);
-        self.peak.update(now, &self.control);
     }
 }
 

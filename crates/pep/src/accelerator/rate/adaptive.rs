@@ -450,6 +450,14 @@ impl Adaptive {
     fn carried(&self) -> u64 {
         self.carried[0].max(self.carried[1]).min(self.bandwidth_delay())
     }
+    /// Factor by which the window exceeds the bandwidth-delay product to try whether the capacity is higher.
+    pub fn window_gain(&self) -> f64 {
+        if self.short_buffer.cap().is_some() || self.flight_cap.bytes().is_some() { 1.0 } else { self.window_gain }
+    }
+    /// Queueing delay to keep beyond the shortest: it grows where the radio's rate varies.
+    pub fn variation(&self) -> Duration {
+        Duration::from_secs_f64(self.queue_to_keep()).saturating_sub(self.target_delay.min())
+    }
     pub fn is_in_startup(&self) -> bool {
         self.startup
     }

@@ -128,23 +128,24 @@ impl RateController {
         };
         (rate / 8.0 * time.as_secs_f64()) as u64
     }
-    /// Bytes that the path may soon take in `time`. While the control looks for the capacity, the window of a
-    /// round trip, which doubles.
-    pub fn expected_in(&self, time: Duration) -> u64 {
-        let known = self.capacity_in(time);
+    /// Bytes that the path may soon take in a second: at its estimated capacity, times the growth of the window
+    /// while that is tried. Before anything is measured, the window of a round trip, which doubles.
+    pub fn expected(&self) -> u64 {
+        let known = self.capacity_in(Duration::from_secs(1));
         match self {
-            Self::Adaptive(control) if control.is_in_startup() => {
-                let round_trips = time.as_secs_f64() / control.min_rtt().as_secs_f64().max(1e-3);
-                known.max((STARTUP_GAIN * control.window() as f64 * round_trips) as u64)
+            Self::Adaptive(control) if known == 0 => {
+                let per_second = control.window() as f64 / control.min_rtt().as_secs_f64().max(1e-3);
+                (STARTUP_GAIN * per_second) as u64
             }
-            _ => known,
+            Self::Adaptive(control) => if crate::knob!("AGE_G", 1) > 0 { (known as f64 * control.window_gain()) as u64 } else { known },
+            Self::Paper(_) => known,
         }
     }
-    /// Bytes that the path holds without a queue.
-    pub fn bandwidth_delay(&self) -> u64 {
+    /// Delay by which the radio's variation lengthens the queue that the control keeps.
+    pub fn variation(&self) -> Duration {
         match self {
-            Self::Paper(control) => control.bandwidth_delay(),
-            Self::Adaptive(control) => control.bandwidth_delay(),
+            Self::Paper(_) => Duration::ZERO,
+            Self::Adaptive(control) => control.variation(),
         }
     }
     /// Bytes in flight beyond which sending past the client's advertised window gains nothing.

@@ -35,10 +35,6 @@ impl AckHold {
         let us = server_rtt.map_or(0, |rtt| u32::try_from(rtt.as_nanos() / 1000).unwrap_or(0));
         Self { server_rtt_us: us, ..Self::default() }
     }
-    /// Round-trip time of the wired segment; zero if it is not known.
-    pub fn server_rtt(&self) -> Duration {
-        Duration::from_micros(u64::from(self.server_rtt_us))
-    }
     pub fn is_active(&self) -> bool {
         self.segments > 0
     }
@@ -58,7 +54,7 @@ impl AckHold {
         }
     }
     fn first_wait(&self) -> Duration {
-        self.server_rtt() + MARGIN
+        Duration::from_micros(u64::from(self.server_rtt_us)) + MARGIN
     }
     /// The server has sent again what was held back.
     pub fn end(&mut self) {

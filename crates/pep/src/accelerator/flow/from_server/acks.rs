@@ -112,8 +112,7 @@ impl FromServer {
         } else if cx.buffers_low || !client.upload.is_confirmed(cx.now, client.connection) {
             self.edge
         } else {
-            let arrived = client.to_client.arrived_bytes().min(cx.share);
-            (client.to_client.una() + arrived + self.window(cx, client)).max(self.edge)
+            self.reach(cx, client).max(self.edge)
         }
     }
     /// The offset up to which the connection's share of the buffer reaches. SACKed bytes extend it by as much
@@ -129,7 +128,7 @@ impl FromServer {
         let most = (MAX_WINDOW_FIELD << client.connection.negotiated.client_shift).saturating_sub(seen);
         let growth = growth.min(most);
         let segment = u64::from(client.to_client.segment());
-        let window = self.window(cx, client);
+        let window = self.reach(cx, client).saturating_sub(client.to_client.una());
         let worthwhile = (window / WINDOW_UPDATE_DIVISOR).min(most.max(segment)).max(segment);
         let room = self.edge.saturating_sub(self.acked.max(self.store.next()));
         room < segment && growth >= segment || growth >= worthwhile && room < window / 2

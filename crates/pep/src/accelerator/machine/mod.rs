@@ -381,6 +381,7 @@ fn on_delivery(
     }
     let path = PathSample { delivered: delivery.sent_at.zip(delivery.rtt), lost: delivery.lost_sent };
     device.standing = shared.bottleneck.on_sample(now, device.address, &mut device.place, &path);
+    device.control.on_standing(now, device.standing);
     device.unreported_lost += delivery.lost;
     device.unreported_lost_beyond += delivery.lost_beyond_window;
     if delivery.bytes > 0 {

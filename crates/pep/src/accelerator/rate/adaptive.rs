@@ -13,7 +13,8 @@
 //! `short_buffer`, which caps the queue. After lossy round trips packets are paced evenly, since a buffer of
 //! a few packets drops bursts, and the flight after a repair that opens the client's window at once is
 //! bounded by `refill`. Losses while the buffer had room (`buffer_high_water`), and in the silences of a
-//! radio that fades (`fading`), are the radio's. Left out: ECN.
+//! radio that fades (`fading`), are the radio's. In a queue that other devices share, each loss lowers the
+//! window (`yielding`). Left out: ECN.
 
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
@@ -26,6 +27,8 @@ use crate::accelerator::rate::losses::short_buffer::{Round, ShortBuffer, is_loss
 use crate::accelerator::rate::min_rtt::MinRtt;
 use crate::accelerator::rate::sample::AckSample;
 use crate::accelerator::rate::target_delay::{AckGap, MAX_PAUSE, TargetDelay};
+use crate::accelerator::rate::yielding::Yielding;
+use crate::accelerator::sharing::Standing;
 use paceline_net::{Duration, Instant, Rate};
 use std::hint::black_box;
 
@@ -131,6 +134,8 @@ pub(in crate::accelerator) struct Adaptive {
     /// Until then bytes that such a client acknowledges may have been counted when its duplicate ACKs came.
     recovery_until: Instant,
     window: u64,
+    /// While the device shares its bottleneck. In a box, since few devices do.
+    yielding: Option<Box<Yielding>>,
 }
 
 impl Adaptive {
@@ -162,6 +167,7 @@ impl Adaptive {
             without_sack: false,
             recovery_until: Instant::ZERO,
             window: INITIAL_WINDOW_BYTES,
+            yielding: None,
         }
     }
     fn min_rtt(&self) -> Duration {
@@ -192,9 +198,26 @@ impl Adaptive {
         self.min_rtt.on_handshake(now, rtt);
     }
 
+    /// A device that was found to share its bottleneck yields until it is found to have one of its own.
+    pub fn on_standing(&mut self, now: Instant, standing: Standing) {
+        match standing {
+            Standing::Shared if self.yielding.is_none() => {
+                let window = self.window.min(self.flight_cap.most());
+                self.yielding = Some(Box::new(Yielding::new(now, window, self.min_rtt())));
+            }
+            Standing::Alone => self.yielding = None,
+            _ => {}
+        }
+    }
+
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         // Losses of fades are no sign of a short buffer.
         let lost = if sample.fading { 0 } else { sample.lost };
+        if let Some(yielding) = &mut self.yielding {
+            let lost = sample.lost + sample.lost_beyond_window;
+            let limited = sample.app_limited || sample.in_flight + sample.delivered < yielding.window() / 2;
+            yielding.on_ack(now, sample.delivered, lost, sample.rtt, limited);
+        }
         let sample = &AckSample { fading: sample.fading || now < self.lossy_radio_until, ..*sample };
         let gap = now.since(self.last_ack_at);
         self.last_ack_at = now;
@@ -372,7 +395,7 @@ impl Adaptive {
         let bandwidth_before = self.bandwidth();
         let conditions = SampleConditions {
             queue_rtt: self.min_rtt() + self.target_delay.min(),
-            window_reduced: self.min_rtt.is_probing() || self.capped,
+            window_reduced: self.min_rtt.is_probing() || self.capped || self.yielding.is_some(),
             radio_loss: self.is_radio_loss(now),
             counted_twice: now < self.recovery_until,
         };
@@ -410,7 +433,8 @@ impl Adaptive {
     /// Pacing rate.
     pub fn rate(&self) -> Rate {
         let rate = if self.refill.is_at_bandwidth() { self.bandwidth() } else { self.unbounded_rate() };
-        Rate((rate as u64).max(64_000))
+        let most = self.yielding.as_ref().map_or(Rate(u64::MAX), |yielding| yielding.rate());
+        Rate((rate as u64).min(most.0).max(64_000))
     }
     /// Pacing rate in bit/s where no refill bounds it.
     fn unbounded_rate(&self) -> f64 {
@@ -454,14 +478,14 @@ impl Adaptive {
         self.startup
     }
     pub fn window(&self) -> u64 {
-        self.window
+        self.yielding.as_ref().map_or(self.window, |yielding| yielding.window().min(self.window))
     }
     /// Bytes in flight up to which sending past the client's advertised window is useful: a little more than
     /// the window. A client's window of exactly the same size would make every sample application-limited,
     /// and the estimate could not grow. Ahead of a short buffer it must not grow, and ahead of one that lost
     /// much nothing is sent past the client's window.
     pub fn useful_window(&self) -> u64 {
-        if self.flight_cap.is_beyond_limit() {
+        if self.flight_cap.is_beyond_limit() || self.yielding.is_some() {
             0
         } else if self.short_buffer.cap().is_some() {
             self.window

@@ -7,7 +7,8 @@
 //! results: `delivery_rate` (capacity), `min_rtt` with `loaded_rtt` (propagation delay), `load_delay` (delay
 //! that grows with load and is no queue), `target_delay` with `in_order_stalls` (standing queue to keep),
 //! `losses` (whether they come from a full buffer). `losses::fading` decides, beside the control, whether the
-//! packets that a silent radio leaves unanswered are lost or late.
+//! packets that a silent radio leaves unanswered are lost or late. A device that shares its bottleneck with
+//! others (`sharing`) has at most the window of `yielding`.
 
 pub(in crate::accelerator) mod adaptive;
 pub(in crate::accelerator) mod delivery_rate;
@@ -19,10 +20,12 @@ pub(in crate::accelerator) mod min_rtt;
 pub(in crate::accelerator) mod paper;
 pub(in crate::accelerator) mod sample;
 pub(in crate::accelerator) mod target_delay;
+pub(in crate::accelerator) mod yielding;
 
 use crate::accelerator::rate::adaptive::{Adaptive, AdaptiveParameters};
 use crate::accelerator::rate::paper::{Paper, PaperParameters};
 use crate::accelerator::rate::sample::AckSample;
+use crate::accelerator::sharing::Standing;
 use paceline_net::{Duration, Instant, Rate};
 
 /// Which rate control runs towards each device, with its parameters.
@@ -81,6 +84,12 @@ impl RateController {
         match self {
             Self::Paper(control) => control.on_rtt(rtt),
             Self::Adaptive(control) => control.on_handshake(now, rtt),
+        }
+    }
+    /// Whether other devices share the device's bottleneck.
+    pub fn on_standing(&mut self, now: Instant, standing: Standing) {
+        if let Self::Adaptive(control) = self {
+            control.on_standing(now, standing);
         }
     }
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {

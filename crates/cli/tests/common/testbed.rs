@@ -119,6 +119,16 @@ impl Testbed {
     pub fn serve_files(&self) -> Program {
         self.serve("http", 8000, "python3 -m http.server --bind :: 8000")
     }
+    /// A download of `file` by a client that never reads, in a small receive buffer: data stay exposed, that
+    /// is acknowledged to the server and not by the client, as long as the program runs.
+    pub fn exposed_download(&self) -> Program {
+        const CLIENT: &str = "import socket,time
+s=socket.socket(); s.setsockopt(socket.SOL_SOCKET,socket.SO_RCVBUF,16384); s.connect((\"10.9.0.1\",8000))
+s.sendall(b\"GET /file HTTP/1.0\\r\\n\\r\\n\"); time.sleep(600)";
+        let download = self.start(&self.client, "exposed", &format!("python3 -c '{CLIENT}'"));
+        wait_for("exposed data", || (self.status()["exposure"].as_u64() > Some(100_000)).then_some(()));
+        download
+    }
     /// A configuration with the control socket `ctl`, and more settings.
     pub fn config(&self, more: &str) -> String {
         format!("control = \"{}\"\n{INTERFACES}{more}", self.dir.join("ctl").display())

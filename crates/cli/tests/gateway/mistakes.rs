@@ -1,6 +1,6 @@
 //! Mistakes of an operator, and changes of interfaces and routes while the gateway runs.
 
-use crate::common::namespace::{Program, random_bytes, wait_for};
+use crate::common::namespace::{random_bytes, wait_for};
 use crate::common::testbed::{
     HTTP, HTTP6, INTERFACES, Testbed, counter, wait_for_message, wait_for_messages,
 };
@@ -22,24 +22,6 @@ fn with_file(size: u64) -> Option<Testbed> {
 fn second_gateway(testbed: &Testbed, config: &str) -> Output {
     testbed.dir.write("second.toml", config);
     testbed.try_shell(&testbed.middlebox, &format!("{PACELINE} gateway second.toml"))
-}
-/// A download by a client that reads slowly, so that the connection stays exposed: data are acknowledged to
-/// the server that the client has not acknowledged.
-fn exposed_download(testbed: &Testbed) -> Program {
-    let line = format!("curl -s --limit-rate 20k -o exposed {HTTP}/file");
-    let download = testbed.start(&testbed.client, "exposed", &line);
-    let exposure_and_delivered = || {
-        let status = testbed.status();
-        (status["exposure"].as_u64().unwrap(), counter(&status["counters"], "bytes-delivered"))
-    };
-    // The exposure is lasting once the client's receive buffer is full: no more bytes are delivered.
-    wait_for("lasting exposure", || {
-        let (exposure_before, delivered_before) = exposure_and_delivered();
-        sleep(Duration::from_millis(500));
-        let (exposure, delivered) = exposure_and_delivered();
-        (exposure_before.min(exposure) > 100_000 && delivered - delivered_before < 100_000).then_some(())
-    });
-    download
 }
 
 #[test]
@@ -290,7 +272,7 @@ fn a_second_stop_with_a_shorter_limit_counts() {
     let Some(testbed) = with_file(10_000_000) else { return };
     let _server = testbed.serve_files();
     let mut gateway = testbed.gateway(&testbed.config("drain = \"3600 s\"\n"));
-    let _download = exposed_download(&testbed);
+    let _download = testbed.exposed_download();
     gateway.signal("TERM");
     wait_for_message(&mut gateway, "stopping");
     // The hang guard is far below the first limit, an hour.
@@ -332,7 +314,7 @@ fn counters_do_not_decrease_when_one_of_several_workers_has_ended() {
         testbed.shell(&testbed.client, &format!("ip addr add 10.9.0.{host}/24 dev cli0"));
         testbed.download_from(Some(&format!("10.9.0.{host}")), "file", HTTP);
     }
-    let _download = exposed_download(&testbed);
+    let _download = testbed.exposed_download();
     let before = testbed.status();
     gateway.signal("TERM");
     wait_for_message(&mut gateway, "stopping");

@@ -24,7 +24,7 @@ pub struct Conditions {
 /// The notes in force.
 #[derive(Default)]
 pub struct Notes {
-    refused_before: Option<u64>,
+    refused_before: u64,
     /// Checks for which the queue's note stays.
     queue_left: u32,
     current: Vec<String>,
@@ -43,7 +43,7 @@ impl Notes {
         conditions: &Conditions,
     ) -> Vec<String> {
         let refused = counters.get(Counter::FramesRefused);
-        let more = refused.saturating_sub(self.refused_before.replace(refused).unwrap_or(refused));
+        let more = refused.saturating_sub(std::mem::replace(&mut self.refused_before, refused));
         self.queue_left = if more >= MIN_REFUSED { QUIET_CHECKS } else { self.queue_left.saturating_sub(1) };
         let mut found = Vec::new();
         let (server, mobile) = (&config.server, &config.mobile);

@@ -2,7 +2,7 @@
 //! interfaces that are away. Interfaces that come back while the gateway runs.
 
 use crate::common::namespace::{is_running, random_bytes, signal, wait_for};
-use crate::common::testbed::{SERVER, Testbed, counter, wait_for_message};
+use crate::common::testbed::{SERVER, Testbed, counter, wait_for_message, wait_for_messages};
 use crate::common::{PACELINE, TestDir};
 use crate::gateway::operation::{ends, fetch_from, serve, wait_until_exposed};
 use std::fs;
@@ -171,6 +171,32 @@ fn transfers_complete_when_an_interface_is_removed_and_comes_back() {
         });
     }
     assert_eq!(testbed.counter("flows-reset"), 0);
+    testbed.stop(gateway);
+}
+
+/// An interface that was in another namespace has the same index again.
+#[test]
+fn transfers_complete_when_an_interface_comes_back_with_the_same_index() {
+    let Some(testbed) = bed(3_000_000) else { return };
+    let _server = serve(&testbed);
+    let mut gateway = testbed.gateway(&testbed.config(""));
+    for seconds in ["1", "0"] {
+        let transfers = fetch_from(&testbed, SERVER, TRANSFERS);
+        wait_until_exposed(&testbed, TRANSFERS);
+        let before = gateway.output_so_far().stderr.matches("mob is there again").count();
+        let move_away = format!(
+            "ip link set mob netns {0}; sleep {seconds}; nsenter --net=/proc/{0}/ns/net ip link set mob netns {1}",
+            testbed.server.id(),
+            testbed.middlebox.id()
+        );
+        testbed.shell(&testbed.middlebox, &move_away);
+        testbed.shell(&testbed.middlebox, SLOW_LINK);
+        wait_for_messages(&mut gateway, "mob is there again", before + 1);
+        assert_eq!(ends(transfers), (TRANSFERS, 0));
+        let before = testbed.counter("flows");
+        assert_eq!(ends(fetch_from(&testbed, SERVER, 3)), (3, 0));
+        assert_eq!(testbed.counter("flows"), before + 3);
+    }
     testbed.stop(gateway);
 }
 

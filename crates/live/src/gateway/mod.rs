@@ -168,7 +168,7 @@ impl Gateway {
         };
         let (handles, ready): (Vec<_>, Vec<_>) = prepared.into_iter().map(handle).unzip();
         let program = Program { version: setup.version, file: setup.file, after_crash, rescue };
-        let place = Place { ports, indices, sockets };
+        let place = Place { indices, sockets };
         let control_plane = Arc::new(ControlPlane::new(program, config, steering, place, handles, guardian));
         let mut workers = Vec::new();
         for (index, worker) in ready.into_iter().enumerate() {

@@ -39,13 +39,19 @@ impl Away {
     pub fn gone(&self) -> Option<&str> {
         self.gone.as_deref()
     }
-    /// Looks whether the interfaces are there. If they have come back, `attach` has to give their indices
-    /// when the gateway works at them. To be called many times a second.
-    pub fn look(&mut self, attach: impl FnOnce() -> anyhow::Result<[u32; 2]>) -> Option<Message> {
-        let gone: Vec<&Interface> = self.sides.iter().filter(|side| !side.is_there()).collect();
-        if gone.is_empty() {
+    /// Looks whether the interfaces are there; `works` says of each whether the gateway works at it. If they
+    /// have come back, `attach` has to give their indices when it does so again. To be called many times a
+    /// second.
+    pub fn look(
+        &mut self,
+        works: [bool; 2],
+        attach: impl FnOnce() -> anyhow::Result<[u32; 2]>,
+    ) -> Option<Message> {
+        if works == [true; 2] {
             return None;
         }
+        let gone: Vec<&Interface> =
+            self.sides.iter().zip(works).filter(|(_, works)| !works).map(|(side, _)| side).collect();
         if self.gone.is_none() {
             let names: Vec<&str> = gone.iter().map(|side| side.name.as_str()).collect();
             let names = names.join(" and ");
@@ -85,21 +91,22 @@ mod tests {
     fn each_change_is_told_once() {
         let interface = |text: &str| text.parse::<Interface>().unwrap();
         let mut here = Away::new([interface("lo:1"), interface("lo:1")]);
-        assert_eq!(here.look(|| Err(anyhow!("no call"))), None);
-        // The loopback device as one that has come back with another index.
+        assert_eq!(here.look([true; 2], || Err(anyhow!("no call"))), None);
+        // The loopback device as one that has come back.
         let mut away = Away::new([interface("lo:1"), interface("lo:99999999")]);
-        let mut attempt = |result: anyhow::Result<[u32; 2]>| {
+        let mut attempt = |works: bool, result: anyhow::Result<[u32; 2]>| {
             away.tried_at = Instant::ZERO;
-            let told = away.look(|| result);
+            let told = away.look([true, works], || result);
             (told, away.gone().is_some())
         };
-        assert_eq!(attempt(Err(anyhow!("no call"))), (Some(Message::Gone("lo".into())), true));
-        assert_eq!(attempt(Err(anyhow!("down"))), (Some(Message::Refused("down".into())), true));
-        assert_eq!(attempt(Err(anyhow!("down"))), (None, true));
-        assert_eq!(attempt(Ok([1, 1])), (Some(Message::Back("lo".into())), false));
-        assert_eq!(attempt(Err(anyhow!("no call"))), (None, false));
+        assert_eq!(attempt(false, Err(anyhow!("no call"))), (Some(Message::Gone("lo".into())), true));
+        assert_eq!(attempt(false, Err(anyhow!("down"))), (Some(Message::Refused("down".into())), true));
+        assert_eq!(attempt(false, Err(anyhow!("down"))), (None, true));
+        assert_eq!(attempt(false, Ok([1, 1])), (Some(Message::Back("lo".into())), false));
+        assert_eq!(attempt(true, Err(anyhow!("no call"))), (None, false));
         let mut absent = Away::new([interface("lo:1"), interface("no-such-device:99999999")]);
-        assert!(matches!(absent.look(|| Err(anyhow!("no call"))), Some(Message::Gone(_))));
-        assert_eq!(absent.look(|| Err(anyhow!("no call"))), None);
+        let mut look = || absent.look([true, false], || Err(anyhow!("no call")));
+        assert!(matches!(look(), Some(Message::Gone(_))));
+        assert_eq!(look(), None);
     }
 }

@@ -47,9 +47,6 @@ impl Notes {
         self.queue_left = if more >= MIN_REFUSED { QUIET_CHECKS } else { self.queue_left.saturating_sub(1) };
         let mut found = Vec::new();
         let (server, mobile) = (&config.server, &config.mobile);
-        if let Some(gone) = &conditions.gone {
-            found.push(format!("{gone} is gone: connections wait until it is there again"));
-        }
         if conditions.unguarded {
             found.push("there is no guardian: nothing is acknowledged early meanwhile".to_owned());
         }
@@ -66,7 +63,15 @@ impl Notes {
                  behind the gateway, on another machine or in another namespace"
             ));
         }
-        let new = found.iter().filter(|note| !self.current.contains(note)).cloned().collect();
+        let is_new = |note: &&String| !self.current.contains(note);
+        let new = found.iter().filter(is_new).cloned().collect();
+        // The log has this one already.
+        found.extend(
+            conditions
+                .gone
+                .as_ref()
+                .map(|gone| format!("{gone} is gone: connections wait until it is there again")),
+        );
         self.current = found;
         new
     }

@@ -45,8 +45,8 @@ pub enum WorkerRequest {
     HoldOut(Holdout),
     /// Copy a connection's packets to a capture.
     Capture(Tap),
-    /// Use this socket for a side, whose interface has come back.
-    Attach(Side, PacketSocket),
+    /// Use this socket for a side, whose interface is gone or has come back, and say so.
+    Attach(Side, PacketSocket, Sender<()>),
 }
 
 /// A histogram of lateness; the first classes end at 1 us and 2 us.

@@ -34,9 +34,9 @@ const QUICK_STARTS: u32 = 20;
 /// Pause before a further start then, or after a start that failed. Chosen: a start costs some milliseconds
 /// of processor time.
 const START_PAUSE: Duration = Duration::from_secs(1);
-/// Longest wait for the first guardian to be there. Chosen: far longer than it takes; later connections are
-/// acknowledged early as soon as it is.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// Longest wait for the first guardian to be there. Chosen: far longer than it takes on a busy machine; later
+/// connections are acknowledged early as soon as it is.
+const FIRST_WAIT: Duration = Duration::from_secs(5);
 
 /// The guardian as the gateway sees it: a child process, and the pipe that keeps it waiting.
 pub struct Guardian {

@@ -103,12 +103,7 @@ impl PacketSocket {
         Ok(if link_type::is_bare(self.bound_to()?.sll_hatype) { 0 } else { ETHERNET_LEN })
     }
     fn bound_to(&self) -> io::Result<libc::sockaddr_ll> {
-        // SAFETY: all-zero bytes are a valid address.
-        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-        let mut len = size_of::<libc::sockaddr_ll>() as u32;
-        // SAFETY: the kernel writes at most `len` bytes into the address.
-        check(unsafe { libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut len) })?;
-        Ok(address)
+        bound_to(self.as_fd())
     }
     fn bind_for(&mut self, interface: u32, protocol: u16) -> io::Result<()> {
         self.interface = interface;
@@ -158,7 +153,6 @@ impl PacketSocket {
     }
     /// Whether the interface still exists.
     pub fn has_interface(&self) -> bool {
-        // The kernel sets the index to -1 when the interface is removed, and never back.
         self.bound_to().is_ok_and(|address| address.sll_ifindex == self.interface as i32)
     }
     /// A second descriptor of the socket: the socket stays in its group until both are closed.
@@ -294,6 +288,22 @@ impl PacketSocket {
             },
         }
     }
+}
+
+/// The interface of a packet socket. The kernel sets the index to -1 when the interface is removed, and never
+/// back, also if it returns with the same one.
+fn bound_to(socket: BorrowedFd<'_>) -> io::Result<libc::sockaddr_ll> {
+    // SAFETY: all-zero bytes are a valid address.
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+    let mut len = size_of::<libc::sockaddr_ll>() as u32;
+    // SAFETY: the kernel writes at most `len` bytes into the address.
+    check(unsafe { libc::getsockname(socket.as_raw_fd(), (&raw mut address).cast(), &raw mut len) })?;
+    Ok(address)
+}
+
+/// Whether the interface of a packet socket has stayed there.
+pub fn has_interface(socket: BorrowedFd<'_>) -> bool {
+    bound_to(socket).is_ok_and(|address| address.sll_ifindex > 0)
 }
 
 impl AsFd for PacketSocket {

@@ -67,10 +67,10 @@ impl Steering {
         steering.attach_to(ports)?;
         Ok(steering)
     }
-    /// Attaches the programs to interfaces that have come back with other indices.
-    pub fn attach_again(&mut self, ports: Ports) -> anyhow::Result<()> {
+    /// Attaches the programs to interfaces that have come back; the links with the `gone` ones are void.
+    pub fn attach_again(&mut self, ports: Ports, gone: &[u32]) -> anyhow::Result<()> {
         let (server_ifindex, mobile_ifindex) = (ports.server, ports.mobile);
-        self.links.retain(|(interface, _)| [server_ifindex, mobile_ifindex].contains(interface));
+        self.links.retain(|(interface, _)| !gone.contains(interface));
         self.change_settings(|old| layout::Settings { server_ifindex, mobile_ifindex, ..old })?;
         self.attach_to(ports)
     }

@@ -65,7 +65,8 @@ pub fn start(ports: Arc<Indices>, maps: BridgeMaps) -> anyhow::Result<Arc<Atomic
             // An interface has come back.
             stale |= std::mem::replace(&mut known.ports, ports.get()) != ports.get();
             known.publish(&maps, &published);
-            stale |= is_due(clock::now(), read_at, READ_INTERVAL);
+            let interval = if is_away { MIN_READ_INTERVAL } else { READ_INTERVAL };
+            stale |= is_due(clock::now(), read_at, interval);
             if stale && is_due(clock::now(), read_at, MIN_READ_INTERVAL) {
                 read_at = clock::now();
                 stale = known.read(&maps).is_err();

@@ -405,9 +405,10 @@ impl Worker {
                 self.engine.taps.sweep(now);
                 self.engine.taps.add(tap);
             }
-            WorkerRequest::Attach(side, socket) => {
+            WorkerRequest::Attach(side, socket, answer) => {
                 self.ports[side as usize].replace(socket, &mut self.counters);
                 self.engine.on_absence(now);
+                let _ = answer.send(()); // the requester may have disconnected
             }
         }
     }

@@ -34,7 +34,7 @@ impl Port {
     pub fn exit(&self) -> &PacketSocket {
         self.exit.as_ref().unwrap_or(&self.socket)
     }
-    /// Takes another socket, of the interface that has come back. Frames for the former one are discarded.
+    /// Takes another socket. Frames for the interface of the former one, which is gone, are discarded.
     pub fn replace(&mut self, socket: PacketSocket, counters: &mut Counters) {
         self.discard(counters);
         self.socket = socket;

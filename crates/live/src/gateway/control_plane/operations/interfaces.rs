@@ -1,6 +1,6 @@
 //! The interfaces of a running gateway: the checks that are repeated, and interfaces that come back.
 
-use super::{ControlPlane, Place, lock};
+use super::{ANSWER_TIMEOUT, ControlPlane, Place, lock};
 use crate::gateway::config::{GatewayConfig, Mode};
 use crate::gateway::control_plane::away::Message;
 use crate::gateway::control_plane::requests::WorkerRequest;
@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 use paceline_pep::accelerator::Side;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
 
 impl ControlPlane {
     /// Checks the interfaces, and passes changes on to the kernel programs. To be called about once a
@@ -61,7 +62,11 @@ impl ControlPlane {
     /// times a second. True once when they have come back: [`Self::check_interfaces`] is due.
     pub fn follow_interfaces(&self) -> bool {
         let config = self.config();
-        let told = lock(&self.away).look(|| self.attach_again(&config));
+        let works = lock(&self.place).works();
+        let told = lock(&self.away).look(works, || self.attach_again(&config));
+        if matches!(told, Some(Message::Gone(_))) {
+            self.release_sockets(works);
+        }
         let is_back = matches!(told, Some(Message::Back(_)));
         let (level, event, text) = match told {
             None => return false,
@@ -80,38 +85,61 @@ impl ControlPlane {
         log::message(level, &text, &[("PACELINE_EVENT", event)]);
         is_back
     }
-    /// Attaches programs and sockets to interfaces that have come back with other indices, and returns these.
+    /// Attaches programs and sockets to interfaces that have come back, and returns the indices.
     fn attach_again(&self, config: &GatewayConfig) -> anyhow::Result<[u32; 2]> {
         let ports = match config.mode {
             Mode::Bridge => bridge::join(config)?,
             Mode::Routed => router::join(config)?,
         };
         let mut place = lock(&self.place);
-        let before = place.ports;
+        let works = place.works();
+        // Another one may have gone meanwhile.
+        self.release_sockets_at(&mut place, works);
         {
             // The experiments are locked ahead of the kernel programs elsewhere.
             let mut steering = lock(&self.steering);
             let Some(steering) = steering.as_mut() else { bail!("the gateway ends") };
-            steering.attach_again(ports)?;
-            if ports.server != before.server {
-                self.open_sockets(steering, &mut place, (Side::Server, ports.server))?;
-                place.ports.server = ports.server;
-            }
-            if ports.mobile != before.mobile {
-                self.open_sockets(steering, &mut place, (Side::Mobile, ports.mobile))?;
-                place.ports.mobile = ports.mobile;
+            let gone: Vec<u32> = place
+                .indices
+                .get()
+                .into_iter()
+                .zip(works)
+                .filter(|(_, works)| !works)
+                .map(|(own, _)| own)
+                .collect();
+            steering.attach_again(ports, &gone)?;
+            for (side, index) in [(Side::Server, ports.server), (Side::Mobile, ports.mobile)] {
+                if !works[side as usize] {
+                    self.open_sockets(steering, &mut place, (side, index))?;
+                }
             }
         }
-        place.ports = ports;
         place.indices.set(&ports);
-        if ports.mobile != before.mobile {
+        if !works[Side::Mobile as usize] {
             let observe = |tap: &Successor| tap.open(ports.mobile);
             lock(&self.records).as_ref().map_or(Ok(()), observe).context("records")?;
             lock(&self.experiments).observe(ports.mobile).context("experiment")?;
         }
         Ok([ports.server, ports.mobile])
     }
-    /// Gives each worker a socket on an interface. The former sockets are closed first: they fill a group.
+    fn release_sockets(&self, works: [bool; 2]) {
+        self.release_sockets_at(&mut lock(&self.place), works);
+    }
+    /// Takes the sockets of interfaces that are gone from the workers: they would fill the group of an
+    /// interface that returns with the same index.
+    fn release_sockets_at(&self, place: &mut Place, works: [bool; 2]) {
+        for side in [Side::Server, Side::Mobile] {
+            if works[side as usize] || place.sockets[side as usize].is_empty() {
+                continue;
+            }
+            place.sockets[side as usize].clear();
+            // Without descriptors the workers keep the former ones.
+            let unbound =
+                self.workers.iter().map(|_| PacketSocket::open()).collect::<std::io::Result<Vec<_>>>();
+            self.hand_over(side, unbound.unwrap_or_default());
+        }
+    }
+    /// Gives each worker a socket on an interface.
     fn open_sockets(
         &self,
         steering: &Steering,
@@ -127,10 +155,18 @@ impl ControlPlane {
             self.workers.iter().map(|_| open()).collect::<anyhow::Result<_>>()?;
         place.sockets[side as usize] =
             sockets.iter().map(PacketSocket::duplicate).collect::<std::io::Result<_>>()?;
-        for (worker, socket) in self.workers.iter().zip(sockets) {
-            let _ = worker.requests.send(WorkerRequest::Attach(side, socket)); // the worker may have ended
-        }
+        self.hand_over(side, sockets);
         Ok(())
+    }
+    /// Gives each worker its socket of a side, and waits until it has closed the former one.
+    fn hand_over(&self, side: Side, sockets: Vec<PacketSocket>) {
+        let (answer, answers) = channel();
+        for (worker, socket) in self.workers.iter().zip(sockets) {
+            // The worker may have ended.
+            let _ = worker.requests.send(WorkerRequest::Attach(side, socket, answer.clone()));
+        }
+        drop(answer);
+        while answers.recv_timeout(ANSWER_TIMEOUT).is_ok() {}
     }
     /// The thread that writes records observes by this socket's successors.
     pub(crate) fn note_records(&self, successor: Successor) {

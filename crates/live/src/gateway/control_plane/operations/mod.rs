@@ -23,10 +23,11 @@ use crate::gateway::config::{GatewayConfig, Mode};
 use crate::gateway::counter::Counter;
 use crate::gateway::crash_recovery::guardian::Guardian;
 use crate::gateway::crash_recovery::rescuer::Rescue;
+use crate::gateway::datapath::socket::has_interface;
 use crate::gateway::datapath::steering::Steering;
 use crate::gateway::experiment::{ExperimentStatus, Successor};
 use crate::gateway::interfaces::mtu;
-use crate::gateway::interfaces::ports::{Indices, Interface, Ports};
+use crate::gateway::interfaces::ports::{Indices, Interface};
 use crate::gateway::random::random;
 use crate::realtime::clock;
 use crate::service::log::{self, Level};
@@ -35,7 +36,7 @@ use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
 use paceline_pep::ack_filter::Finding;
 use paceline_pep::experiment::Assignment;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -60,12 +61,21 @@ pub(crate) struct WorkerHandle {
 
 /// The interfaces at which a gateway works.
 pub(crate) struct Place {
-    pub ports: Ports,
-    /// The indices, as the thread that follows the bridge sees them.
+    /// The indices, as the thread that follows the bridge sees them too.
     pub indices: Arc<Indices>,
     /// By side, a second descriptor of each worker's socket: a socket stays open after its worker has ended,
     /// since the others would get its packets otherwise.
     pub sockets: [Vec<OwnedFd>; 2],
+}
+
+impl Place {
+    /// Whether the workers have sockets of each side whose interface is there.
+    fn works(&self) -> [bool; 2] {
+        let works = |sockets: &Vec<OwnedFd>| {
+            !sockets.is_empty() && sockets.iter().all(|socket| has_interface(socket.as_fd()))
+        };
+        self.sockets.each_ref().map(works)
+    }
 }
 
 /// The program of a gateway, and its last end.
@@ -133,7 +143,8 @@ impl ControlPlane {
         guardian: Option<Guardian>,
     ) -> Self {
         let side = |name: &str, index| Interface { name: name.to_owned(), index };
-        let sides = [side(&config.server, place.ports.server), side(&config.mobile, place.ports.mobile)];
+        let [server, mobile] = place.indices.get();
+        let sides = [side(&config.server, server), side(&config.mobile, mobile)];
         Self {
             program,
             started_at: clock::now(),

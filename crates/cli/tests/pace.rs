@@ -86,6 +86,65 @@ fn transfers_are_exact_and_shown_and_nothing_is_left_after_an_end_or_a_crash() {
     assert_eq!(std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap(), default);
 }
 
+/// Prints the congestion control of a new socket.
+const CHOSEN: &str = "import socket; print(socket.socket().getsockopt(6, socket.TCP_CONGESTION, 16).split(b'\\0')[0].decode())";
+
+/// A namespace keeps its default control after `kill -9` of the command. It is shown, the next control of that
+/// name takes its place, and `detach` ends it.
+#[test]
+fn a_namespace_with_the_control_of_a_killed_command_is_shown_and_freed() {
+    let Some(host) = host() else { return };
+    let name = unique('k');
+    let chosen = || host.run(&["python3", "-c", CHOSEN]).stdout.trim().to_owned();
+    let shown = || {
+        let json = parse_json(&host.run(&[PACELINE, "pace", "show", "--json"]).stdout);
+        let all = json["controls"].as_array().unwrap().clone();
+        let named = all.into_iter().filter(|shown| shown["name"] == *name);
+        named.map(|shown| (shown["process_runs"].as_bool().unwrap(), shown["namespaces"].clone()))
+    };
+    let kill = |mut program: Program| {
+        program.signal("KILL");
+        program.finish();
+        wait_for("the end of the control", || (!is_available(&name)).then_some(()));
+    };
+    let first = attach(&host, "reno", &name);
+    let default = format!("echo {name} > /proc/sys/net/ipv4/tcp_congestion_control");
+    assert_eq!(host.run(&["sh", "-c", &default]).code, 0);
+    kill(first);
+    assert_eq!(chosen(), name, "the kernel keeps the default of a namespace");
+    let left: Vec<_> = shown().collect();
+    assert!(left.len() == 1 && !left[0].0 && left[0].1.as_array().unwrap().len() == 1, "{left:?}");
+
+    let second = attach(&host, "reno", &name);
+    let running: Vec<_> = shown().filter(|(runs, _)| *runs).collect();
+    assert_eq!(running.len(), 1);
+    assert_eq!(chosen(), name);
+    kill(second);
+    let output = host.run(&[PACELINE, "pace", "detach", "--name", &name]);
+    assert!(output.code == 0 && output.stderr.contains("was the default"), "{output:?}");
+    assert!(["cubic", "reno"].contains(&chosen().as_str()), "{}", chosen());
+    assert_eq!(shown().count(), 0);
+}
+
+/// `set` and `detach` without a name, and `show`, count no control that the command itself has registered.
+#[test]
+fn a_control_needs_no_name_if_it_is_the_only_one() {
+    let Some(host) = host() else { return };
+    let name = unique('n');
+    let mut program = attach(&host, "cubic", &name);
+    for round in 0..3 {
+        let output = host.run(&[PACELINE, "pace", "set", "--rate", "100 Mb/s"]);
+        // Tests of other programs may have controls of their own.
+        let others = || output.stderr.split("attached: ").nth(1).is_some_and(|names| names.contains(", t"));
+        assert!(output.code == 0 || others(), "{round}: {output:?}");
+        assert!(!output.stderr.contains("trial"), "{output:?}");
+        let show = host.run(&[PACELINE, "pace", "show"]).stdout;
+        assert!(show.contains(&format!("{name}: cubic")) && !show.contains("trial"), "{show}");
+    }
+    let ended = host.run(&[PACELINE, "pace", "detach", "--name", &name]);
+    assert_eq!((ended.code, program.finish().code), (0, 0), "{ended:?}");
+}
+
 #[test]
 fn mistakes_have_one_line() {
     let dir = TestDir::new();

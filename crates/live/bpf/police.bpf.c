@@ -41,6 +41,13 @@ _Static_assert(REASONS == 24, "the counters have one place for each reason");
 #define MARK_SPECIAL 0x04
 #define MARK_IP_ECN 0x08
 #define MARK_FORBIDS 0x10
+#define MARK_TIMESTAMPS 0x20
+#define MARK_SCALE 0x40
+
+#define SEEN_ACK 1
+#define SEEN_DATA 2
+#define SEEN_PUSH 4
+#define SEEN_MISSED 8
 
 enum phase { UNKNOWN, SYN_POLICED, SYN_DATA, SYN_ACK, OPEN, BARRED, CLOSED };
 
@@ -182,11 +189,16 @@ static __always_inline void recover(struct flow *flow, __u64 now)
 	flow->acked = 0;
 }
 
-static __always_inline void sample_window(struct flow *flow, __u64 now)
+static __always_inline void sample_window(struct flow *flow, const struct segment *data)
 {
 	if (!flow->sampling)
 		return;
-	if (now - flow->sample_at >= flow->sender_rtt) {
+	if (!(data->marks & MARK_TIMESTAMPS)) {
+		flow->sampling = 0;
+		flow->window_bytes = 0;
+		return;
+	}
+	if (distance(data->tsecr, flow->sample_tsval) >= 0) {
 		flow->window_bytes = flow->sample;
 		flow->sampling = 0;
 		return;
@@ -196,14 +208,25 @@ static __always_inline void sample_window(struct flow *flow, __u64 now)
 		flow->sample = outstanding;
 }
 
-static __always_inline void begin_sample(struct flow *flow, __u64 now, __u32 ack)
+static __always_inline void on_kept(struct flow *flow, __u64 now, const struct segment *kept)
 {
-	if (!flow->sampling && flow->sender_rtt) {
+	int is_first = !flow->kept_at;
+	if (is_first || distance(kept->ack, flow->kept_ack) >= 0) {
+		flow->kept_ack = kept->ack;
+		flow->kept_edge = kept->ack + ((__u32)kept->window << (flow->shift & 15));
+	}
+	flow->kept_at = now;
+	if (!(kept->marks & MARK_TIMESTAMPS))
+		return;
+	int is_later = is_first || distance(kept->tsval, flow->kept_tsval) > 0;
+	if (!flow->sampling && is_later) {
 		flow->sampling = 1;
 		flow->sample = 0;
-		flow->sample_ack = ack;
-		flow->sample_at = now;
+		flow->sample_ack = kept->ack;
+		flow->sample_tsval = kept->tsval;
 	}
+	if (is_later)
+		flow->kept_tsval = kept->tsval;
 }
 
 static __always_inline void close_flow(struct flow *flow)
@@ -233,10 +256,19 @@ static __always_inline void on_syn(struct flow *flow, __u64 now, const struct se
 	}
 	if (direction == SYN_DATA) {
 		flow->data_end = syn->seq + 1;
+		if ((syn->flags & ACK) && !(syn->marks & MARK_SCALE))
+			flow->shift = 0;
 	} else {
 		flow->snd_nxt = syn->seq + 1;
 		flow->shift = syn->shift;
 	}
+}
+
+static __always_inline void on_retransmission(struct flow *flow, __u64 now, __u32 end)
+{
+	if ((flow->seen & SEEN_ACK) && distance(end, flow->ack) <= 0 && distance(end, flow->kept_ack) > 0)
+		flow->seen |= SEEN_MISSED;
+	recover(flow, now);
 }
 
 static __always_inline void on_data_direction(struct flow *flow, __u64 now, const struct segment *segment)
@@ -255,15 +287,18 @@ static __always_inline void on_data_direction(struct flow *flow, __u64 now, cons
 		return;
 	__u32 end = segment->seq + segment->payload;
 	if (distance(end, flow->data_end) <= 0) {
-		recover(flow, now);
+		on_retransmission(flow, now, end);
 		return;
 	}
 	flow->data_end = end;
-	flow->seen |= 2;
-	flow->pushed = segment->flags & PSH ? 1 : 0;
+	flow->seen |= SEEN_DATA;
 	if (segment->segment > flow->segment)
 		flow->segment = segment->segment;
-	sample_window(flow, now);
+	int push = segment->flags & PSH;
+	if (push)
+		flow->seen |= SEEN_PUSH;
+	flow->pushed = push || segment->payload % (flow->segment ? flow->segment : 1);
+	sample_window(flow, segment);
 }
 
 /* ---- judge.rs ---- */
@@ -303,7 +338,7 @@ static __always_inline int state(const struct flow *flow, __u64 now, const struc
 		return CLOSING;
 	if (flow->phase != OPEN)
 		return MID_STREAM;
-	if (!(flow->seen & 1))
+	if (!(flow->seen & SEEN_ACK))
 		return FIRST_SEGMENTS;
 	__s32 advance = distance(ack->ack, flow->ack);
 	if (advance < 0)
@@ -334,16 +369,18 @@ static __always_inline int floors(const struct flow *flow, const struct policy *
 {
 	__u32 segment = at_most_64k(flow->segment ? flow->segment : 1);
 	__s32 passed = distance(flow->data_end, ack->ack);
-	if (passed < 0 || !(flow->seen & 2))
-		return MAY_BE_LAST;
-	if (!passed && flow->pushed)
+	if (passed < 0 || !(flow->seen & SEEN_DATA))
 		return MAY_BE_LAST;
 	__s32 gap = distance(flow->data_end, flow->kept_ack);
 	__u32 unacknowledged = gap > 0 ? gap : 0;
 	__u32 window = flow->window_bytes > unacknowledged ? flow->window_bytes : unacknowledged;
-	__u32 coming = window - unacknowledged;
+	__s32 edge = distance(flow->kept_edge, flow->data_end);
+	__u32 allowed = edge > 0 ? edge : 0, coming = window - unacknowledged;
+	if (coming > allowed)
+		coming = allowed;
+	int goes_on = !flow->pushed && (flow->seen & (SEEN_PUSH | SEEN_MISSED)) == SEEN_PUSH;
 	int certain = (__u32)passed >= CERTAIN_SEGMENTS * segment ||
-		      (coming >= window / 2 && coming >= 2 * CERTAIN_SEGMENTS * segment);
+		      (goes_on && coming >= window / 2 && coming >= 2 * CERTAIN_SEGMENTS * segment);
 	if (!certain)
 		return MAY_BE_LAST;
 	__s32 newly = distance(ack->ack, flow->kept_ack);
@@ -375,7 +412,7 @@ static __always_inline void on_acknowledgment(struct flow *flow, __u64 now, cons
 		flow->run++;
 	flow->ack_at = now;
 	__s32 advance = distance(segment->ack, flow->ack);
-	if ((flow->seen & 1) && advance > 0) {
+	if ((flow->seen & SEEN_ACK) && advance > 0) {
 		__u32 sum = flow->acked + (__u32)advance;
 		flow->acked = sum < flow->acked ? 0xffffffff : sum;
 		flow->in_recovery = 0;
@@ -384,18 +421,18 @@ static __always_inline void on_acknowledgment(struct flow *flow, __u64 now, cons
 			flow->mean_advance = flow->mean_advance - (flow->mean_advance >> MEAN_SHIFT) +
 					     ((__u32)advance >> MEAN_SHIFT);
 	}
-	int duplicate = is_ack && (flow->seen & 1) && !advance && segment->window == flow->window;
+	int duplicate = is_ack && (flow->seen & SEEN_ACK) && !advance && segment->window == flow->window;
 	if (duplicate || (segment->marks & MARK_SACK)) {
 		flow->in_recovery = 1;
 		recover(flow, now);
 	}
 	if (segment->flags & ECE)
 		recover(flow, now);
-	if (!(flow->seen & 1) || advance >= 0) {
+	if (!(flow->seen & SEEN_ACK) || advance >= 0) {
 		flow->ack = segment->ack;
 		flow->window = segment->window;
 	}
-	flow->seen |= 1;
+	flow->seen |= SEEN_ACK;
 }
 
 static __always_inline void record(struct flow *flow, __u64 now, const struct segment *segment, int is_ack,
@@ -423,11 +460,7 @@ static __always_inline void record(struct flow *flow, __u64 now, const struct se
 	on_acknowledgment(flow, now, segment, is_ack);
 	if (dropped)
 		return;
-	if (distance(segment->ack, flow->kept_ack) > 0 || !flow->kept_at)
-		flow->kept_ack = segment->ack;
-	flow->kept_at = now;
-	sample_window(flow, now);
-	begin_sample(flow, now, segment->ack);
+	on_kept(flow, now, segment);
 }
 
 static __always_inline int judge(struct flow *flow, struct limiter *limiter, const struct policy *policy,

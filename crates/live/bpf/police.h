@@ -101,7 +101,6 @@ struct limiter {
 // As pep's `Flow`.
 struct flow {
 	__u64 round_at;
-	__u64 sample_at;
 	__u64 syn_at;
 	__u64 syn_ack_at;
 	__u64 sender_rtt;
@@ -111,6 +110,8 @@ struct flow {
 	__u64 off_until;
 	__u32 ack;
 	__u32 kept_ack;
+	__u32 kept_edge;
+	__u32 kept_tsval;
 	__u32 snd_nxt;
 	__u32 data_end;
 	__u32 segment;
@@ -120,6 +121,7 @@ struct flow {
 	__u32 window_bytes;
 	__u32 sample;
 	__u32 sample_ack;
+	__u32 sample_tsval;
 	__u32 round_bytes;
 	__u32 grown_bytes;
 	__u32 flat_rounds;
@@ -130,6 +132,7 @@ struct flow {
 	__u8 pushed;
 	__u8 sampling;
 	__u8 seen;
+	__u32 unused;
 };
 
 // One connection in the table.

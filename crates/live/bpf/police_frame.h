@@ -30,6 +30,8 @@ struct segment {
 	__u16 mss;
 	__u8 marks;
 	__u8 shift;
+	__u32 tsval;
+	__u32 tsecr;
 };
 
 struct frame {
@@ -226,6 +228,8 @@ __noinline __u32 read_gtp_u(struct __sk_buff *skb, __u32 transport, __u32 *teid)
 struct options {
 	__u32 at;
 	__u32 len;
+	__u32 tsval;
+	__u32 tsecr;
 	__u16 mss;
 	__u8 marks;
 	__u8 shift;
@@ -235,6 +239,12 @@ struct options {
 static __always_inline __u8 option_byte(const struct options *options, __u32 at)
 {
 	return options->bytes[at & 63];
+}
+
+static __always_inline __u32 option_be32(const struct options *options, __u32 at)
+{
+	return (__u32)option_byte(options, at) << 24 | (__u32)option_byte(options, at + 1) << 16 |
+	       (__u32)option_byte(options, at + 2) << 8 | option_byte(options, at + 3);
 }
 
 /* Reads one option; 1 behind the last one. */
@@ -261,12 +271,16 @@ static long read_option(__u32 index, struct options *options)
 	} else if (kind == 3 && size == 3) {
 		__u8 shift = option_byte(options, at + 2);
 		options->shift = shift < 14 ? shift : 14;
-		options->marks |= MARK_OPTIONS;
+		options->marks |= MARK_OPTIONS | MARK_SCALE;
 	} else if (kind == 4 && size == 2) {
 		options->marks |= MARK_OPTIONS;
 	} else if (kind == 5 && (size == 10 || size == 18 || size == 26 || size == 34)) {
 		options->marks |= MARK_SACK;
-	} else if (kind != 8 || size != 10) {
+	} else if (kind == 8 && size == 10) {
+		options->tsval = option_be32(options, at + 2);
+		options->tsecr = option_be32(options, at + 6);
+		options->marks |= MARK_TIMESTAMPS;
+	} else {
 		options->marks |= MARK_OPTIONS | MARK_FORBIDS;
 	}
 	options->at = at + size;
@@ -283,8 +297,12 @@ static __always_inline int read_options(struct __sk_buff *skb, __u32 start, __u3
 		const __u8 *usual = get(skb, start, 12);
 		if (!usual)
 			return -1;
-		if (usual[0] == 1 && usual[1] == 1 && usual[2] == 8 && usual[3] == 10)
+		if (usual[0] == 1 && usual[1] == 1 && usual[2] == 8 && usual[3] == 10) {
+			segment->tsval = be32(usual + 4);
+			segment->tsecr = be32(usual + 8);
+			segment->marks |= MARK_TIMESTAMPS;
 			return 0;
+		}
 	}
 	if (len > MAX_OPTIONS)
 		return -1;
@@ -299,6 +317,8 @@ static __always_inline int read_options(struct __sk_buff *skb, __u32 start, __u3
 	bpf_loop(MAX_OPTIONS, read_option, &options, 0);
 	segment->mss = options.mss;
 	segment->shift = options.shift;
+	segment->tsval = options.tsval;
+	segment->tsecr = options.tsecr;
 	segment->marks |= options.marks;
 	return 0;
 }

@@ -142,6 +142,13 @@ pub fn pace() -> Option<String> {
     crate::pace::trial().err().map(|error| format!("{error:#}"))
 }
 
+/// The reason why the registered controls of `paceline pace` cannot be found here, if there is one. Unlike
+/// [`pace`] it registers nothing.
+pub fn pace_show() -> Option<String> {
+    (!has_capability(CAP_SYS_ADMIN))
+        .then(|| "needs CAP_SYS_ADMIN to find the controls of other processes: run as root".into())
+}
+
 /// The available congestion controls of the kernel.
 pub fn congestion_controls() -> Vec<String> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();

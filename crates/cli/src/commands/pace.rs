@@ -95,13 +95,18 @@ enum PatternName {
 pub fn run(args: &Args) -> Outcome {
     match &args.action {
         Action::Attach { control, name, parameters } => attach(*control, name.as_deref(), parameters),
-        Action::Detach { name } => Ok(one(name.as_deref())?.detach().map(|()| ExitCode::SUCCESS)?),
+        Action::Detach { name } => detach(&one(name.as_deref())?),
         Action::Set { name, parameters } => {
             let parameters = parameters.parameters()?;
             if parameters == Parameters::default() {
                 return Err(Failure::input("set: name a parameter: --pattern, --rate or --delay"));
             }
-            Ok(one(name.as_deref())?.set(&parameters).map(|()| ExitCode::SUCCESS)?)
+            let found = one(name.as_deref())?;
+            if !found.runs {
+                let message = format!("{}: its process has ended: attach it again", found.name);
+                return Err(Failure::input(message));
+            }
+            Ok(found.set(&parameters).map(|()| ExitCode::SUCCESS)?)
         }
         Action::Show { json } => show(*json),
     }
@@ -140,7 +145,7 @@ fn attach(control: ControlName, name: Option<&str>, parameters: &ParameterArgs) 
     parameters.clean = parameters.clean.or(Some(true));
     let name = name.map_or_else(|| format!("pace_{}", control.name()), str::to_owned);
     pace::check_name(&name, &paceline_live::probe::congestion_controls()).map_err(Failure::input)?;
-    require()?;
+    require(paceline_live::probe::pace())?;
     let stop = StopSignals::register()?;
     let mut paced = Pace::attach(&name, control, &parameters)?;
     output::message(&format!("congestion control {name} is registered; Ctrl-C ends it\n"));
@@ -151,33 +156,50 @@ fn attach(control: ControlName, name: Option<&str>, parameters: &ParameterArgs) 
     Ok(ExitCode::SUCCESS)
 }
 
-fn require() -> Outcome<()> {
-    match paceline_live::probe::pace() {
+/// Registers nothing: the controls are found by their maps.
+fn find() -> Outcome<Vec<Found>> {
+    require(paceline_live::probe::pace_show())?;
+    Ok(pace::find()?)
+}
+
+fn require(problem: Option<String>) -> Outcome<()> {
+    match problem {
         Some(problem) => Err(Failure::Failed(anyhow::anyhow!("pace {problem}"))),
         None => Ok(()),
     }
 }
 
-/// The control of this name, or the only one.
+/// The control of this name, or the only one. Those of running processes come first.
 fn one(name: Option<&str>) -> Outcome<Found> {
-    require()?;
-    let mut all = pace::find()?;
+    let mut all = find()?;
     let names: Vec<_> = all.iter().map(|found| found.name.clone()).collect();
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let running = all.iter().filter(|found| found.runs).count();
     match name {
         Some(name) => {
             let found = all.into_iter().find(|found| found.name == name);
             let missing = || Failure::input(format!("--name {name}: is not attached; attached: {names}"));
             found.ok_or_else(missing)
         }
-        None if all.len() == 1 => Ok(all.remove(0)),
+        None if running == 1 || all.len() == 1 => Ok(all.remove(0)),
         None => Err(Failure::input(format!("--name: name a control; attached: {names}"))),
     }
 }
 
+fn detach(found: &Found) -> Outcome {
+    let is_gone = found.detach()?;
+    for namespace in &found.namespaces {
+        output::message(&format!("{namespace}: {} was the default, and no longer is\n", found.name));
+    }
+    if !is_gone {
+        let text = "open sockets keep it until they close, without pattern and rate";
+        output::message(&format!("{}: {text}\n", found.name));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 fn show(json: bool) -> Outcome {
-    require()?;
-    let reports: Vec<_> = pace::find()?.iter().map(Found::report).collect::<anyhow::Result<_>>()?;
+    let reports: Vec<_> = find()?.iter().map(Found::report).collect::<anyhow::Result<_>>()?;
     let text = if json {
         let controls = reports.iter().map(as_json).collect::<Value>();
         output::json(&json!({"paceline": paceline_study::origin(), "controls": controls}))
@@ -204,6 +226,10 @@ fn as_text(report: &Report) -> String {
         let _ = write!(text, ", rate {}", quantity::bits(8.0 * rate as f64));
     }
     text += if report.clean { ", clean delay\n" } else { ", raw delay\n" };
+    if !report.runs {
+        text += "  its process has ended; sockets and namespaces that chose it have it further\n";
+    }
+    report.namespaces.iter().for_each(|path| text += &format!("  default of the namespace {path}\n"));
     let head = ["local", "remote", "acked", "rate", "window", "RTT", "clean RTT", "retransmitted"];
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     lines.extend(report.flows.iter().map(|flow| {
@@ -235,6 +261,7 @@ fn as_json(report: &Report) -> Value {
     };
     json!({
         "name": report.name, "control": report.control.name(), "process": report.process,
+        "process_runs": report.runs, "namespaces": report.namespaces,
         "stated_period_ms": ms(report.stated), "learned_period_ms": ms(report.learned),
         "phase_ms": ms(report.phase), "rate_mbps": report.rate.map(|rate| 8.0 * rate as f64 / 1e6),
         "clean_delay": report.clean, "flows": report.flows.iter().map(flow).collect::<Value>(),

@@ -2,12 +2,13 @@
 //! name, and shows and changes those of other processes.
 //!
 //! [`Pace`] is a control that this process registered. The kernel takes it away with the process; sockets
-//! that use it keep the programs until they close. [`find`] gives all registered ones.
+//! that use it, and network namespaces whose default it is, keep the programs. [`find`] gives all of them.
 
 mod found;
 mod layout;
 mod learn;
 mod maps;
+mod namespaces;
 mod parameters;
 mod report;
 
@@ -30,12 +31,19 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Loads and registers a control.
+    /// Loads and registers a control. Namespaces whose default was one of this name get it.
     pub fn attach(name: &str, control: Control, parameters: &Parameters) -> anyhow::Result<Self> {
+        let attached = Self::register(name, control, parameters, std::process::id())?;
+        // Without the right to enter other namespaces, these keep the earlier one.
+        let _ = namespaces::renew_default(name);
+        Ok(attached)
+    }
+    /// `process` is 0 for a trial, which [`find`] passes over.
+    fn register(name: &str, control: Control, parameters: &Parameters, process: u32) -> anyhow::Result<Self> {
         let mut object = load(name, control)?;
         let mut settings = Settings {
             name: name_bytes(name),
-            process: std::process::id(),
+            process,
             process_started: found::process_started(std::process::id()).unwrap_or(0),
             flows_map: map(&object, FLOWS)?.info()?.info.id,
             hint_map: map(&object, HINT)?.info()?.info.id,
@@ -69,7 +77,7 @@ pub fn trial() -> anyhow::Result<()> {
     let parameters = Parameters { pattern: Some(Pattern::Learned), ..Parameters::default() };
     let name = format!("trial{}", std::process::id() % 1_000_000_000);
     let attached = Control::ALL.into_iter().try_for_each(|control| {
-        Pace::attach(&name, control, &parameters)
+        Pace::register(&name, control, &parameters, 0)
             .map(drop)
             .with_context(|| format!("{} does not work here", control.name()))
     });

@@ -1,5 +1,6 @@
 //! Parameters and connections of a registered control, from its maps.
 
+use super::found::Found;
 use super::layout::{Flow, Key, Settings};
 use super::maps::read_hint;
 use super::parameters::Control;
@@ -15,8 +16,12 @@ pub struct Report {
     pub name: String,
     /// How the window grows.
     pub control: Control,
-    /// The process that holds it.
+    /// The process that registered it.
     pub process: u32,
+    /// Whether that process runs.
+    pub runs: bool,
+    /// Paths of the network namespaces whose default it is.
+    pub namespaces: Vec<String>,
     /// A fixed rate of payload in bytes per second.
     pub rate: Option<u64>,
     /// Period of the stated pattern.
@@ -55,7 +60,7 @@ pub struct FlowReport {
 }
 
 /// Reads the maps that belong to these settings.
-pub fn read(name: &str, settings: &Settings) -> anyhow::Result<Report> {
+pub fn read(found: &Found, settings: &Settings) -> anyhow::Result<Report> {
     let open = |id| MapHandle::from_map_id(id).context("a map of the control is gone");
     let (flows, hint) = (open(settings.flows_map)?, read_hint(&open(settings.hint_map)?)?);
     let read = |key: Vec<u8>| {
@@ -66,9 +71,11 @@ pub fn read(name: &str, settings: &Settings) -> anyhow::Result<Report> {
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes_acked));
     let some = |ns: u64| (ns > 0).then(|| Duration::from_nanos(ns));
     Ok(Report {
-        name: name.to_owned(),
+        name: found.name.clone(),
         control: *Control::ALL.get(usize::from(settings.control)).context("an unknown control")?,
         process: settings.process,
+        runs: found.runs,
+        namespaces: found.namespaces.clone(),
         rate: (settings.rate > 0).then_some(settings.rate),
         stated: some(settings.slots * settings.slot_ns),
         learned: some(hint.period_ns).filter(|_| settings.learn != 0),

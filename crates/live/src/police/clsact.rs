@@ -67,7 +67,7 @@ impl Filters {
             let mut both = hook(self.interface, libbpf_sys::BPF_TC_INGRESS | libbpf_sys::BPF_TC_EGRESS);
             // SAFETY: the hook outlives the call.
             #[allow(unsafe_code)]
-            result(unsafe { libbpf_sys::bpf_tc_hook_destroy(&raw mut both) })?;
+            unless_gone(result(unsafe { libbpf_sys::bpf_tc_hook_destroy(&raw mut both) }))?;
         }
         Ok(())
     }
@@ -178,10 +178,7 @@ fn program(interface: u32, of: Hook, handle: u32) -> io::Result<Option<u32>> {
     #[allow(unsafe_code)]
     match quietly(|| unsafe { libbpf_sys::bpf_tc_query(&raw const hook, &raw mut options) }) {
         Ok(()) => Ok(Some(options.prog_id)),
-        // ENOENT: no such filter; EINVAL: no qdisc; ENODEV: no such interface.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINVAL | libc::ENODEV)) => {
-            Ok(None)
-        }
+        Err(error) if is_gone(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -190,15 +187,25 @@ fn detach(interface: u32, from: Hook, handle: u32) -> io::Result<()> {
     let (hook, options) = (at(interface, from), options(handle));
     // SAFETY: hook and options outlive the call.
     #[allow(unsafe_code)]
-    match quietly(|| unsafe { libbpf_sys::bpf_tc_detach(&raw const hook, &raw const options) }) {
-        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
-        result => result,
-    }
+    unless_gone(quietly(|| unsafe { libbpf_sys::bpf_tc_detach(&raw const hook, &raw const options) }))
+}
+
+/// ENOENT: there is no such filter; EINVAL: no qdisc; ENODEV: no such interface.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINVAL | libc::ENODEV))
+}
+
+/// The end of a policer and `detach` remove the same: what is gone already needs no removal.
+fn unless_gone(result: io::Result<()>) -> io::Result<()> {
+    result.or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) })
 }
 
 /// Whether the clsact qdisc of an interface has a filter of anybody.
 fn has_filters(interface: u32) -> io::Result<bool> {
     // TC_H_CLSACT with TC_H_MIN_INGRESS and TC_H_MIN_EGRESS (linux/pkt_sched.h).
-    Ok(crate::linux::netlink::has_filters(interface, 0xffff_fff2)?
-        || crate::linux::netlink::has_filters(interface, 0xffff_fff3)?)
+    let has = |parent| match crate::linux::netlink::has_filters(interface, parent) {
+        Err(error) if is_gone(&error) => Ok(false),
+        result => result,
+    };
+    Ok(has(0xffff_fff2)? || has(0xffff_fff3)?)
 }

@@ -32,6 +32,19 @@ pub(super) enum Phase {
     Closing,
 }
 
+/// Bits of [`Flow::seen`].
+pub(super) mod seen {
+    /// An ACK. Chosen: one bit of the set.
+    pub const ACK: u8 = 1;
+    /// New data. Chosen: one bit of the set.
+    pub const DATA: u8 = 2;
+    /// Data with PSH: the sender marks where it has no more. Chosen: one bit of the set.
+    pub const PUSH: u8 = 4;
+    /// A retransmission of data whose ACK was dropped: no later ACK had followed it. Chosen: one bit of the
+    /// set.
+    pub const MISSED: u8 = 8;
+}
+
 /// State of one connection. Times are in ns of one clock that starts above 0; a round trip of 0 is unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flow {
@@ -42,15 +55,18 @@ pub struct Flow {
     pub(super) window: u16,
     /// 1 from a duplicate ACK or SACK on until the acknowledgment number advances.
     pub(super) in_recovery: u8,
-    /// 1 if the last new data carried PSH.
+    /// 1 if the last new data carried PSH, or was no whole number of segments: the sender may have no more.
     pub(super) pushed: u8,
     /// 1 while a window sample is under way.
     pub(super) sampling: u8,
-    /// Bit 0: an ACK was seen; bit 1: new data was seen.
+    /// A set of [`seen`].
     pub(super) seen: u8,
     /// Highest acknowledgment number, and that of the last kept ACK.
     pub(super) ack: u32,
     pub(super) kept_ack: u32,
+    /// Right edge of the receiver's window, and timestamp, of the last kept ACK.
+    pub(super) kept_edge: u32,
+    pub(super) kept_tsval: u32,
     /// Next sequence number of the end that sends the ACKs.
     pub(super) snd_nxt: u32,
     /// Sequence number behind the last data seen in the data direction.
@@ -63,18 +79,18 @@ pub struct Flow {
     pub(super) mean_advance: u32,
     /// Bytes acknowledged since the beginning or the last sign of loss, up to 2^32 - 1, for rules 15 and 16.
     pub(super) acked: u32,
-    /// Lower bound of the data sender's window in bytes; the sample under way; its first ACK.
+    /// Lower bound of the data sender's window in bytes, 0 if unknown; the sample under way; number and
+    /// timestamp of the ACK with which it began.
     pub(super) window_bytes: u32,
     pub(super) sample: u32,
     pub(super) sample_ack: u32,
+    pub(super) sample_tsval: u32,
     /// Bytes acknowledged in the round trip under way; in the one that last grew; round trips since then.
     pub(super) round_bytes: u32,
     pub(super) grown_bytes: u32,
     pub(super) flat_rounds: u32,
     /// Begin of the round trip under way.
     pub(super) round_at: u64,
-    /// Begin of the sample under way.
-    pub(super) sample_at: u64,
     /// Times of the SYN and of the SYN-ACK.
     pub(super) syn_at: u64,
     pub(super) syn_ack_at: u64,
@@ -118,14 +134,25 @@ impl Flow {
         }
         let end = segment.seq.wrapping_add(segment.payload);
         if distance(end, self.data_end) <= 0 {
-            self.recover(now); // a retransmission
+            self.on_retransmission(now, end);
             return;
         }
         self.data_end = end;
-        self.seen |= 2;
-        self.pushed = u8::from(segment.has(TcpFlags::PSH));
+        self.seen |= seen::DATA;
         self.segment = self.segment.max(segment.segment);
-        self.sample_window(now);
+        let push = segment.has(TcpFlags::PSH);
+        if push {
+            self.seen |= seen::PUSH;
+        }
+        self.pushed = u8::from(push || !segment.payload.is_multiple_of(self.segment.max(1)));
+        self.sample_window(segment);
+    }
+
+    fn on_retransmission(&mut self, now: u64, end: u32) {
+        if self.seen & seen::ACK != 0 && distance(end, self.ack) <= 0 && distance(end, self.kept_ack) > 0 {
+            self.seen |= seen::MISSED;
+        }
+        self.recover(now);
     }
 
     /// A SYN in the policed direction (`SynPoliced`) or in the data direction (`SynData`).
@@ -152,7 +179,12 @@ impl Flow {
             self.phase = if barred { Phase::Barred } else { Phase::SynAck };
         }
         match direction {
-            Phase::SynData => self.data_end = syn.seq.wrapping_add(1),
+            Phase::SynData => {
+                self.data_end = syn.seq.wrapping_add(1);
+                if syn.has(TcpFlags::ACK) && syn.marks & marks::SCALE == 0 {
+                    self.shift = 0; // windows are scaled if both SYNs have the option (RFC 7323 2.2)
+                }
+            }
             _ => {
                 self.snd_nxt = syn.seq.wrapping_add(1);
                 self.shift = syn.shift;
@@ -208,24 +240,42 @@ impl Flow {
         self.acked = 0;
     }
 
-    /// A kept ACK begins a sample of the sender's window, if none is under way.
-    pub(super) fn begin_sample(&mut self, now: u64, ack: u32) {
-        if self.sampling == 0 && self.sender_rtt != 0 {
+    /// An ACK was kept. The first one of a tick of its timestamps begins a sample of the sender's window, if
+    /// none is under way.
+    pub(super) fn on_kept(&mut self, now: u64, kept: &Segment) {
+        let is_first = self.kept_at == 0;
+        if is_first || distance(kept.ack, self.kept_ack) >= 0 {
+            self.kept_ack = kept.ack;
+            self.kept_edge = kept.ack.wrapping_add(u32::from(kept.window) << self.shift);
+        }
+        self.kept_at = now;
+        if kept.marks & marks::TIMESTAMPS == 0 {
+            return;
+        }
+        let is_later = is_first || distance(kept.tsval, self.kept_tsval) > 0;
+        if self.sampling == 0 && is_later {
             self.sampling = 1;
             self.sample = 0;
-            self.sample_ack = ack;
-            self.sample_at = now;
+            self.sample_ack = kept.ack;
+            self.sample_tsval = kept.tsval;
+        }
+        if is_later {
+            self.kept_tsval = kept.tsval;
         }
     }
 
-    /// Data that passes less than a round trip to the sender after a kept ACK was sent before that ACK
-    /// arrived: its end less that ACK is no more than the sender's window. The largest such difference is the
-    /// sample.
-    pub(super) fn sample_window(&mut self, now: u64) {
+    /// Data that echoes an earlier timestamp than that of a kept ACK was sent before that ACK arrived (RFC
+    /// 7323 4.3): its end less that ACK is no more than the sender's window. The largest such difference is
+    /// the sample. The round trip of the handshake would not do, since later ones may be shorter.
+    fn sample_window(&mut self, data: &Segment) {
         if self.sampling == 0 {
             return;
         }
-        if now.wrapping_sub(self.sample_at) >= self.sender_rtt {
+        if data.marks & marks::TIMESTAMPS == 0 {
+            (self.sampling, self.window_bytes) = (0, 0);
+            return;
+        }
+        if distance(data.tsecr, self.sample_tsval) >= 0 {
             self.window_bytes = self.sample;
             self.sampling = 0;
             return;

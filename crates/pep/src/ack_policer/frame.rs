@@ -296,11 +296,15 @@ fn options(bytes: &[u8], start: usize, len: usize, segment: &mut Segment) -> Opt
             }
             (3, 3) => {
                 segment.shift = be8(bytes, start + at + 2)?.min(14);
-                segment.marks |= marks::OPTIONS;
+                segment.marks |= marks::OPTIONS | marks::SCALE;
             }
             (4, 2) => segment.marks |= marks::OPTIONS,
             (5, 10 | 18 | 26 | 34) => segment.marks |= marks::SACK,
-            (8, 10) => {}
+            (8, 10) => {
+                segment.tsval = be32(bytes, start + at + 2)?;
+                segment.tsecr = be32(bytes, start + at + 6)?;
+                segment.marks |= marks::TIMESTAMPS;
+            }
             _ => segment.marks |= marks::OPTIONS | marks::FORBIDS,
         }
         at += size;

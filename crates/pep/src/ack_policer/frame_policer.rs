@@ -103,7 +103,7 @@ impl FramePolicer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ack_policer::{Limit, Segment, Tunnel};
+    use crate::ack_policer::{Limit, Segment, Tunnel, marks};
 
     const SYN: u16 = 0x002;
     const PSH: u16 = 0x008;
@@ -134,6 +134,14 @@ mod tests {
             let teid = self.teids[side];
             Frame { key, tunnel: Tunnel { end: [u8::from(teid != 0); 16], teid }, segment }
         }
+        /// The same with timestamps of milliseconds, of which data echo those of 5 ms ago.
+        fn stamped(&self, now: u64, up: bool, seq: u32, ack: u32, payload: u32) -> Frame {
+            let mut frame = self.frame(up, ACK, seq, ack, payload);
+            frame.segment.marks |= marks::TIMESTAMPS;
+            let ms = |at: u64| (at / MS) as u32;
+            (frame.segment.tsval, frame.segment.tsecr) = (ms(now), ms(now - 5 * MS));
+            frame
+        }
         fn open(&self, policer: &mut FramePolicer, now: &mut u64) {
             policer.police(&self.frame(true, SYN, self.isn, 0, 0), *now);
             *now += 5 * MS;
@@ -146,10 +154,10 @@ mod tests {
             let at = self.data + 1 + round * 2896;
             for segment in 0..2 {
                 *now += MS / 10;
-                let data = self.frame(false, ACK, at + 2896 + segment * 1448, self.isn + 1, 1448);
+                let data = self.stamped(*now, false, at + 2896 + segment * 1448, self.isn + 1, 1448);
                 policer.observe(&data, *now);
             }
-            policer.police(&self.frame(true, ACK, self.isn + 1, at + 2896, 0), *now)
+            policer.police(&self.stamped(*now, true, self.isn + 1, at + 2896, 0), *now)
         }
     }
 

@@ -1,6 +1,6 @@
 //! The decision on a segment in the policed direction. The rules have the numbers of docs/police.md.
 
-use super::flow::{Flow, Phase, distance, elapsed};
+use super::flow::{Flow, Phase, distance, elapsed, seen};
 use super::limiter::{Limiter, UNKNOWN_RTT_GAP_NS};
 use super::reason::Reason;
 use super::segment::{Segment, marks};
@@ -96,7 +96,7 @@ fn state(flow: &Flow, now: u64, ack: &Segment) -> Option<Reason> {
         Phase::Closing => return Some(Reason::Closing),
         _ => return Some(Reason::MidStream),
     }
-    if flow.seen & 1 == 0 {
+    if flow.seen & seen::ACK == 0 {
         return Some(Reason::FirstSegments);
     }
     let advance = distance(ack.ack, flow.ack);
@@ -142,18 +142,19 @@ fn right_edge_retreats(flow: &Flow, ack: &Segment, advance: i32) -> bool {
 fn floors(flow: &Flow, policy: &Policy, now: u64, ack: &Segment) -> Option<Reason> {
     let segment = flow.segment.clamp(1, 65_535);
     let passed = distance(flow.data_end, ack.ack); // data between here and the receiver
-    if passed < 0 || flow.seen & 2 == 0 {
+    if passed < 0 || flow.seen & seen::DATA == 0 {
         return Some(Reason::MayBeLast); // acknowledges data that was not seen
-    }
-    if passed == 0 && flow.pushed != 0 {
-        return Some(Reason::MayBeLast); // the end of a response
     }
     let unacknowledged = distance(flow.data_end, flow.kept_ack).max(0) as u32;
     let window = flow.window_bytes.max(unacknowledged);
-    // Data between the sender and here: the sender's window less what has passed since the last kept ACK.
-    let coming = window - unacknowledged;
+    // Data between the sender and here: the sender's window less what has passed since the last kept ACK, and
+    // not beyond the right edge of which that ACK told the sender.
+    let allowed = distance(flow.kept_edge, flow.data_end).max(0) as u32;
+    let coming = (window - unacknowledged).min(allowed);
+    // A sender that marks the end of its data by PSH has more if the last data had none.
+    let goes_on = flow.pushed == 0 && flow.seen & (seen::PUSH | seen::MISSED) == seen::PUSH;
     let is_certain = passed as u32 >= CERTAIN_SEGMENTS * segment
-        || (coming >= window / 2 && coming >= 2 * CERTAIN_SEGMENTS * segment);
+        || (goes_on && coming >= window / 2 && coming >= 2 * CERTAIN_SEGMENTS * segment);
     if !is_certain {
         return Some(Reason::MayBeLast);
     }
@@ -211,14 +212,7 @@ fn record(flow: &mut Flow, now: u64, segment: &Segment, is_ack: bool, dropped: b
     }
     on_acknowledgment(flow, now, segment, is_ack);
     if !dropped {
-        flow.kept_ack = if distance(segment.ack, flow.kept_ack) > 0 || flow.kept_at == 0 {
-            segment.ack
-        } else {
-            flow.kept_ack
-        };
-        flow.kept_at = now;
-        flow.sample_window(now);
-        flow.begin_sample(now, segment.ack);
+        flow.on_kept(now, segment);
     }
 }
 
@@ -227,7 +221,7 @@ fn on_acknowledgment(flow: &mut Flow, now: u64, segment: &Segment, is_ack: bool)
     flow.run = if flow.ack_at == 0 || gap > SPARSE_GAP_NS { 0 } else { flow.run.saturating_add(1) };
     flow.ack_at = now;
     let advance = distance(segment.ack, flow.ack);
-    if flow.seen & 1 != 0 && advance > 0 {
+    if flow.seen & seen::ACK != 0 && advance > 0 {
         flow.acked = flow.acked.saturating_add(advance as u32);
         flow.in_recovery = 0;
         flow.count_round(now, advance as u32);
@@ -236,7 +230,7 @@ fn on_acknowledgment(flow: &mut Flow, now: u64, segment: &Segment, is_ack: bool)
                 flow.mean_advance - (flow.mean_advance >> MEAN_SHIFT) + ((advance as u32) >> MEAN_SHIFT);
         }
     }
-    let duplicate = is_ack && flow.seen & 1 != 0 && advance == 0 && segment.window == flow.window;
+    let duplicate = is_ack && flow.seen & seen::ACK != 0 && advance == 0 && segment.window == flow.window;
     if duplicate || segment.marks & marks::SACK != 0 {
         flow.in_recovery = 1;
         flow.recover(now);
@@ -244,9 +238,9 @@ fn on_acknowledgment(flow: &mut Flow, now: u64, segment: &Segment, is_ack: bool)
     if segment.flags & TcpFlags::ECE.0 != 0 {
         flow.recover(now);
     }
-    if flow.seen & 1 == 0 || advance >= 0 {
+    if flow.seen & seen::ACK == 0 || advance >= 0 {
         flow.ack = segment.ack;
         flow.window = segment.window;
     }
-    flow.seen |= 1;
+    flow.seen |= seen::ACK;
 }

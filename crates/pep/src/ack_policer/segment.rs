@@ -17,6 +17,10 @@ pub mod marks {
     /// An option of a SYN that forbids policing: MPTCP, MD5, TCP-AO, accurate ECN, unknown, malformed.
     /// Chosen: one bit of the set.
     pub const FORBIDS: u8 = 0x10;
+    /// The timestamps option. Chosen: one bit of the set.
+    pub const TIMESTAMPS: u8 = 0x20;
+    /// The window scale option. Chosen: one bit of the set.
+    pub const SCALE: u8 = 0x40;
 }
 
 /// One TCP segment.
@@ -42,6 +46,10 @@ pub struct Segment {
     pub shift: u8,
     /// Maximum segment size of a SYN; 0 without the option.
     pub mss: u16,
+    /// TSval and TSecr (RFC 7323); 0 without the option.
+    pub tsval: u32,
+    /// See `tsval`.
+    pub tsecr: u32,
 }
 
 impl Segment {
@@ -49,6 +57,7 @@ impl Segment {
     pub fn of(packet: &Packet) -> Option<Self> {
         let tcp = packet.tcp_header()?;
         let super_segment = packet.offload.super_segment();
+        let timestamps = tcp.options.timestamps.unwrap_or_default();
         Some(Self {
             seq: tcp.seq.0,
             ack: tcp.ack.0,
@@ -60,6 +69,8 @@ impl Segment {
             marks: packet_marks(packet, tcp),
             shift: tcp.options.window_scale.unwrap_or(0).min(14),
             mss: tcp.options.mss.unwrap_or(0),
+            tsval: timestamps.val,
+            tsecr: timestamps.ecr,
         })
     }
 
@@ -84,4 +95,6 @@ fn packet_marks(packet: &Packet, tcp: &TcpHeader) -> u8 {
         | mark(packet.ip.special, marks::SPECIAL)
         | mark(packet.ip.ecn() != 0, marks::IP_ECN)
         | mark(options.other.any(), marks::FORBIDS)
+        | mark(options.timestamps.is_some(), marks::TIMESTAMPS)
+        | mark(options.window_scale.is_some(), marks::SCALE)
 }

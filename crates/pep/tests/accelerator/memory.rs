@@ -54,7 +54,7 @@ fn devices_that_take_all_are_bounded_and_leave_memory_to_others() {
     const MEMORY: u64 = 8 << 20;
     let config = AcceleratorConfig { memory: Bytes(MEMORY), ..AcceleratorConfig::default() };
     let mut bed = TestBed::new(config);
-    for n in 0..28 {
+    for n in 0..30 {
         bed.key.dst = [198, 18, 1, n].into();
         bed.client_next = 1;
         bed.handshake();
@@ -67,6 +67,25 @@ fn devices_that_take_all_are_bounded_and_leave_memory_to_others() {
         bed.clear();
         bed.accelerator.invariants();
     }
+}
+
+/// Devices beyond count with a packet each, of a server that sends to all of them: memory is not exceeded by
+/// more than a packet.
+#[test]
+fn any_number_of_devices_stays_within_the_memory() {
+    const MEMORY: u64 = 1 << 20;
+    let config = AcceleratorConfig { memory: Bytes(MEMORY), ..AcceleratorConfig::default() };
+    let mut bed = TestBed::new(config);
+    for n in 0..2_000u16 {
+        let [high, low] = n.to_be_bytes();
+        bed.key.dst = [198, 18, 100 + high, low].into();
+        bed.client_next = 1;
+        bed.handshake();
+        bed.send(1, 1 + u64::from(n % 3));
+        assert!(bed.accelerator.held() < MEMORY + PACKET, "device {n}: {} bytes", bed.accelerator.held());
+        bed.clear();
+    }
+    assert!(bed.accelerator.held() > MEMORY - PACKET);
 }
 
 /// Sixty devices share a radio of 20 Mb/s and 4 MiB: all of them receive all, and memory stays bounded.

@@ -60,26 +60,34 @@ fn losses_are_repaired_as_without_sack_whatever_becomes_of_the_blocks() {
         Blocks::Shifted(1 << 31),
         Blocks::Shifted(0u32.wrapping_sub(2_000)),
     ];
+    const SEEDS: u64 = 5;
     for per_mille in [3, 30] {
-        for seed in 1..=2 {
-            let kept = completion(Blocks::Kept, true, per_mille, seed);
-            let never = completion(Blocks::Kept, false, per_mille, seed);
-            for blocks in changed {
-                let time = completion(blocks, true, per_mille, seed);
-                println!(
-                    "{per_mille} in 1000, seed {seed}: {kept:.2} s, without SACK {never:.2}, {blocks:?} {time:.2}"
-                );
-                // Two timeouts more, until the blocks are known to be wrong.
-                assert!(
-                    time < 1.3 * never.max(kept) + 0.6,
-                    "{blocks:?}: {time:.2} s, without SACK {never:.2}"
-                );
-            }
+        let mean = |blocks, sack| {
+            (1..=SEEDS).map(|seed| completion(blocks, sack, per_mille, seed)).sum::<f64>() / SEEDS as f64
+        };
+        let (kept, never) = (mean(Blocks::Kept, true), mean(Blocks::Kept, false));
+        for blocks in changed {
+            let time = mean(blocks, true);
+            println!("{per_mille} in 1000: {kept:.2} s, without SACK {never:.2}, {blocks:?} {time:.2}");
+            // A timeout more, until the blocks are known to be wrong.
+            assert!(time < 1.3 * never.max(kept) + 0.3, "{blocks:?}: {time:.2} s, without SACK {never:.2}");
         }
     }
 }
 
 /// Three duplicate ACKs without blocks are enough, and a single timeout is not waited for.
+/// Upwards, and not beyond the data in flight: such blocks look possible. Of the numbers that a firewall may
+/// add at random, one in 80,000 is as small.
+#[test]
+fn slightly_shifted_blocks_cost_no_more_than_some_timeouts() {
+    for by in [1_448, 7_240, 14_480, 50_000] {
+        for seed in 1..=3 {
+            let time = completion(Blocks::Shifted(by), true, 30, seed);
+            assert!(time < 8.0, "{by}, seed {seed}: {time:.2} s");
+        }
+    }
+}
+
 #[test]
 fn three_duplicate_acks_without_blocks_repair_a_loss() {
     for shift in [None, Some(1_000_000_000u32)] {
@@ -106,4 +114,33 @@ fn three_duplicate_acks_without_blocks_repair_a_loss() {
         assert_eq!(bed.data().first(), Some(&(20_001, SEGMENT)), "{shift:?}");
         assert_eq!(bed.stats().timeouts, 0);
     }
+}
+
+/// A client without DSACK answers spurious retransmissions by duplicate ACKs without blocks, and the answers
+/// may come seconds later, when a queue was long. Its blocks are used further: of two holes that it reports
+/// afterwards both are repaired at once.
+#[test]
+fn answers_to_spurious_retransmissions_do_not_end_the_use_of_blocks() {
+    let mut bed = TestBed::open_cleared(|_| ());
+    let end = bed.send(1, 10);
+    bed.wait(10);
+    bed.ack(1 + 5 * u64::from(SEGMENT));
+    // A timeout, and retransmissions of segments that are only late.
+    bed.wait(3_000);
+    bed.clear();
+    assert!(bed.stats().retransmissions > 0);
+    bed.ack(end);
+    bed.wait(3_000);
+    bed.send(end, 20);
+    bed.wait(5);
+    (0..10).for_each(|_| bed.ack(end));
+    bed.clear();
+    let at = |segment: u64| end + segment * u64::from(SEGMENT);
+    for last in 4..12 {
+        bed.sack(end, at(1), at(2));
+        bed.sack(end, at(3), at(last));
+    }
+    bed.wait(5);
+    let data = bed.data();
+    assert!([at(0), at(2)].iter().all(|hole| data.iter().any(|(off, _)| off == hole)), "{data:?}");
 }

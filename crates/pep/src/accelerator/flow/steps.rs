@@ -102,6 +102,40 @@ mod tests {
         }
     }
 
+    /// A client without SACK that invents ACKs, thousands within a round trip, while segments are sent again at
+    /// once. A whole flight is marked lost, or the mark is undone, once in that time.
+    #[test]
+    fn acks_without_sack_take_few_steps_whatever_the_client_invents() {
+        const ACKS: u64 = 4_000;
+        for seed in 0..20 {
+            let mut stream = Stream::new(seed, "newreno");
+            let mut board = Scoreboard::new(false);
+            let first = Instant::from_millis(1);
+            (0..COUNT).for_each(|n| board.on_send(first, 1 + SEGMENT * n, SEGMENT as u32, false, false));
+            let (mut una, mut most) = (1, 0);
+            take();
+            for n in 0..ACKS {
+                let now = Instant::from_nanos(50_000_000 + 1000 * n);
+                if stream.chance(0.5) {
+                    board.on_bare_duplicate(now, SEGMENT as u32, Duration::from_micros(stream.below(20)));
+                } else {
+                    una += SEGMENT * stream.below(3);
+                    board.on_ack(now, una, std::iter::empty(), &BOUNDS);
+                    board.detect_losses(now, RTT, SEGMENT as u32, None);
+                }
+                for _ in 0..stream.below(4) {
+                    let Some(lost) = board.next_lost() else { break };
+                    board.on_retransmit(now, lost.len, false);
+                }
+                if n % 500 == 0 {
+                    board.check(una, 1 + SEGMENT * COUNT);
+                }
+                most += take();
+            }
+            assert!(most <= 3 * COUNT + 8 * ACKS, "seed {seed}: {most} steps");
+        }
+    }
+
     /// Blocks of parts of segments are no more ranges than there are segments.
     #[test]
     fn blocks_within_a_segment_say_nothing() {

@@ -2,8 +2,8 @@
 //!
 //! A device may hold a quarter of the memory that no other device holds, after the dynamic threshold of
 //! Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches" (1998). So n
-//! devices that hold as much as they can have 1/(n + 3) of the memory each, and a part is always free for
-//! the next one. Within this limit, the connections of a device together may hold twice what the path needs
+//! devices that hold as much as they can have 1/(n + 3) of the memory each, and a part is free for the next
+//! one: of many next ones, each gets a packet of the last 64th, until all memory is in use. Within this limit, the connections of a device together may hold twice what the path needs
 //! on both sides.
 
 use crate::accelerator::config::AcceleratorConfig;
@@ -28,6 +28,9 @@ const GROWTH: u64 = 2;
 const NEED_DECAY: Duration = Duration::from_secs(10);
 /// At most the memory divided by this is exposed. Chosen: the rest holds data not acknowledged early.
 const EXPOSURE_DIVISOR: u64 = 2;
+/// The memory divided by this is for devices that hold nothing. Chosen: room for ten packets in each MiB, too
+/// little to lower the throughput of the others.
+const RESERVE_DIVISOR: u64 = 64;
 /// Longest round trip to a server for which memory is granted. Chosen: that of a geostationary satellite,
 /// with a margin; a server may delay its answer as it likes.
 pub(super) const MAX_SERVER_RTT: Duration = Duration::from_millis(800);
@@ -35,6 +38,14 @@ pub(super) const MAX_SERVER_RTT: Duration = Duration::from_millis(800);
 /// Bytes that a device may hold, where all other devices hold `held`.
 pub(super) fn device_limit(config: &AcceleratorConfig, held: u64) -> u64 {
     (config.memory.0.saturating_sub(held) / DEVICE_DIVISOR).min(config.device_buffer.0)
+}
+
+/// Whether a device with a `limit` that holds `own` of `all` bytes gets no more. The last packet may exceed the
+/// memory.
+pub(super) fn is_full(config: &AcceleratorConfig, all: u64, own: u64, limit: u64) -> bool {
+    let memory = config.memory.0;
+    let most = if own > 0 { memory - memory / RESERVE_DIVISOR } else { memory };
+    own > limit || all >= most
 }
 
 /// Bytes that each of a device's `busy` connections may hold beyond its client's acknowledgments. `limit` is

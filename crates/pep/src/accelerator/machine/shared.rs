@@ -64,7 +64,7 @@ impl Shared {
             share: memory::share(&self.config, device.need, device.active, limit),
             exposure_room: memory::exposure_room(&self.config, self.exposure),
             buffers_low: 4 * device.held > 3 * limit,
-            buffers_full: device.held > limit,
+            buffers_full: memory::is_full(&self.config, self.held, device.held, limit),
             config: &self.config,
             stats: &mut self.stats,
             out: &mut self.out,

@@ -4,6 +4,7 @@
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
 use crate::accelerator::flow::to_client::ToClient;
+use crate::accelerator::flow::to_client::sack_check::Change;
 use crate::accelerator::flow::views::ServerState;
 use paceline_net::{Duration, Instant};
 
@@ -101,6 +102,9 @@ impl ToClient {
     /// time for each segment: so the mark waits for a timer, which expires once in a timeout at most.
     pub(super) fn check_reneging(&mut self, now: Instant) {
         if !self.scoreboard.has_reneged() {
+            self.reneging_at = Instant::MAX;
+        } else if self.sack_check.on_ack_inside_block(self.uses_sack()) == Change::ToNewReno {
+            self.scoreboard.forget_sack();
             self.reneging_at = Instant::MAX;
         } else if self.reneging_at == Instant::MAX {
             let part = self.rtt.srtt().unwrap_or_default() / RENEGING_RTT_DIVISOR;

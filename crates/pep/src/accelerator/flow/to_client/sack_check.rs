@@ -69,8 +69,9 @@ pub(in crate::accelerator) enum Change {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct SackCheck {
-    /// ACKs with impossible blocks.
+    /// ACKs with impossible blocks, and those that ended inside of data that a block had reported.
     impossible: u8,
+    inside: u8,
     /// Duplicate ACKs in a row that should have had a block.
     without: u8,
     /// Times that blocks were missed.
@@ -100,6 +101,13 @@ impl SackCheck {
             }
         }
         Change::None
+    }
+    /// The acknowledgment advanced to a place inside of data that a block had reported. A client acknowledges
+    /// all contiguous data that it has, so that either it has discarded data, or the blocks have other numbers
+    /// than the segments: higher ones, but not higher than all data.
+    pub fn on_ack_inside_block(&mut self, in_use: bool) -> Change {
+        self.inside = self.inside.saturating_add(1);
+        if self.inside < THRESHOLD { Change::None } else { self.on_contradiction(in_use) }
     }
     /// The client does not have the data that a block reported.
     pub fn on_contradiction(&mut self, in_use: bool) -> Change {

@@ -88,6 +88,18 @@ impl Scoreboard {
         }
         self.newreno = Some(Box::default());
     }
+    /// The client's SACK blocks are wrong: what they reported counts as in flight again, and duplicate ACKs
+    /// count from now on.
+    pub fn forget_sack(&mut self) {
+        for (left, right) in std::mem::take(&mut self.sacked).iter() {
+            for at in self.records.first_from(left)..self.records.first_from(right) {
+                step();
+                self.records.unmark_sacked(at);
+            }
+        }
+        (self.sacked_bytes, self.examined) = (0, 0);
+        self.newreno = Some(Box::default());
+    }
     /// The client's SACK blocks are used again.
     pub fn resume_sack(&mut self) {
         self.newreno = None;

@@ -5,8 +5,10 @@
 //! overtaken, as RACK would do. A partial acknowledgment reveals the next hole. One hole a round trip is too
 //! slow for many holes: when duplicate ACKs show that more than a few segments are missing, everything up to
 //! the end of the recovery is sent again, once. If a segment arrives that was not retransmitted, the recovery
-//! was spurious and is undone.
+//! was spurious and is undone. To mark a flight as lost takes time for each segment: a client that invents ACKs
+//! causes it once in a round trip, and the undoing takes time for lost segments alone.
 
+use crate::accelerator::flow::steps::step;
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use crate::accelerator::flow::to_client::scoreboard::records::Records;
 use crate::accelerator::flow::to_client::scoreboard::sent::{LOST, RETRANSMITTED, Sent};
@@ -17,13 +19,17 @@ const DUPLICATE_THRESHOLD: u8 = 3;
 /// Missing segments that are retransmitted one each round trip. Chosen: three round trips cost less than to
 /// send a whole flight again.
 const MAX_SINGLE_REPAIRS: u64 = 3;
+/// Least time between two marks of the whole flight, where the round trip is shorter. Chosen: longer than
+/// that of any radio; the flight of 64 MiB takes less than a millisecond.
+const MIN_FLIGHT_INTERVAL: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Default)]
 pub(in crate::accelerator) struct NewReno {
     /// End of the recovery under way: an acknowledgment below it is a partial one (`recover` of RFC 6582).
     recover: Option<u64>,
-    /// Everything below `recover` was sent again.
+    /// Everything below `recover` was sent again; and when that was done last.
     resent_all: bool,
+    resent_at: Option<Instant>,
     /// Holes repaired one by one since.
     single_repairs: u64,
     /// Duplicate ACKs outside a recovery.
@@ -52,6 +58,8 @@ pub(in crate::accelerator) struct Covered {
     early: bool,
     /// and sooner than three quarters of that time.
     very_early: bool,
+    /// The minimum round-trip time.
+    min_rtt: Duration,
 }
 
 impl NewReno {
@@ -112,7 +120,8 @@ impl NewReno {
 
     /// A retransmission timeout: everything that duplicate ACKs reported is discarded.
     pub fn on_timeout(&mut self, records: &Records) {
-        *self = Self { recover: records.end(), undone: self.undone, ..Self::default() };
+        let (recover, undone, resent_at) = (records.end(), self.undone, self.resent_at);
+        *self = Self { recover, undone, resent_at, ..Self::default() };
     }
 
     /// Examines the records below `una` before they are removed. `min_rtt` is the minimum round-trip time.
@@ -126,7 +135,7 @@ impl NewReno {
         let first = *records.front().filter(|first| first.off < una)?;
         let (mut arrived, mut spurious) = (0, 0);
         if self.is_recovering() {
-            let covered = records.iter().skip(1).take_while(|record| record.off < una);
+            let covered = records.iter().skip(1).take_while(|record| record.off < una).inspect(|_| step());
             for record in covered.filter(|record| record.is(RETRANSMITTED) && record.in_flight()) {
                 // The path keeps the order: records sent before the first one have arrived before it.
                 if record.at < first.at {
@@ -140,7 +149,7 @@ impl NewReno {
         self.spurious += spurious;
         let early = first.is(RETRANSMITTED) && now.since(first.at) < min_rtt;
         let very_early = early && now.since(first.at) < min_rtt * 3 / 4;
-        Some(Covered { first, bytes: una - first.off, arrived, spurious, early, very_early })
+        Some(Covered { first, bytes: una - first.off, arrived, spurious, early, very_early, min_rtt })
     }
 
     /// The records below `una` were removed. Subtracts from `delivery` the bytes that duplicate ACKs have
@@ -153,7 +162,7 @@ impl NewReno {
         covered: Covered,
         delivery: &mut Delivery,
     ) -> bool {
-        let Covered { first, bytes, arrived, spurious, early, very_early } = covered;
+        let Covered { first, bytes, arrived, spurious, early, very_early, min_rtt } = covered;
         if !self.is_recovering() && self.arrived + self.arrived_of_lost == 0 {
             if !first.is(RETRANSMITTED) {
                 self.undone = false;
@@ -192,7 +201,14 @@ impl NewReno {
                 self.undone = true;
                 return true;
             }
-            Some(recover) => self.on_partial_ack(records, una, recover, first.at),
+            Some(recover) => {
+                // Segments that were sent again are answered after a round trip at the soonest.
+                let interval = min_rtt.max(MIN_FLIGHT_INTERVAL);
+                let again = self.resent_at.is_none_or(|at| now.since(at) >= interval);
+                if self.on_partial_ack(records, (una, recover), first.at, again) {
+                    self.resent_at = Some(now);
+                }
+            }
             None => self.duplicates = 0,
         }
         false
@@ -212,25 +228,34 @@ impl NewReno {
     }
 
     /// The segment that was sent at `arrived_sent_at` has filled a hole, and there is another one at `una`.
-    fn on_partial_ack(&mut self, records: &mut Records, una: u64, recover: u64, arrived_sent_at: Instant) {
+    /// Whether the flight up to `recover` was marked lost, which needs `may_resend`.
+    fn on_partial_ack(
+        &mut self,
+        records: &mut Records,
+        (una, recover): (u64, u64),
+        arrived_sent_at: Instant,
+        may_resend: bool,
+    ) -> bool {
         // The path keeps the order: a segment sent later is still in flight.
         let overtaken = |record: &Sent| record.in_flight() && record.at < arrived_sent_at;
-        let Some(&front) = records.front().filter(|front| overtaken(front)) else { return };
+        let Some(&front) = records.front().filter(|front| overtaken(front)) else { return false };
         let missing = (recover - una).saturating_sub(self.arrived);
         let few = missing <= MAX_SINGLE_REPAIRS * u64::from(front.len);
-        if self.single_repairs < MAX_SINGLE_REPAIRS && (self.resent_all || few) {
+        if !may_resend || self.single_repairs < MAX_SINGLE_REPAIRS && (self.resent_all || few) {
             self.single_repairs += 1;
             records.lose_first_counted();
-            return;
+            return false;
         }
         (self.resent_all, self.single_repairs) = (true, 0);
         self.move_arrived_to_lost();
         records.count_missing(missing);
         for at in 0..records.first_from(recover) {
+            step();
             if records.get(at).is_some_and(overtaken) {
                 records.lose(at);
             }
         }
+        true
     }
 }
 

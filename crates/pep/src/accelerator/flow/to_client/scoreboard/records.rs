@@ -146,17 +146,27 @@ impl Records {
         record.state = record.state & !SACKED | LOST;
         self.lost.insert(record.off, record.end());
     }
+    /// Returns a SACKed record to flight.
+    pub fn unmark_sacked(&mut self, at: usize) {
+        let record = &mut self.sent[at];
+        record.state &= !SACKED;
+        self.in_flight += u64::from(record.len);
+    }
     /// Counts lost bytes whose place is unknown.
     pub fn count_missing(&mut self, bytes: u64) {
         self.losses.on_missing(bytes);
     }
     /// Returns every lost record to flight: nothing had been lost.
     pub fn undo_losses(&mut self) {
-        for record in self.sent.iter_mut().filter(|record| record.is(LOST)) {
-            record.state &= !LOST;
-            self.in_flight += u64::from(record.len);
+        for (left, right) in std::mem::take(&mut self.lost).iter() {
+            for at in self.find(left).unwrap_or(self.sent.len())..self.first_from(right) {
+                step();
+                if self.sent[at].is(LOST) {
+                    self.sent[at].state &= !LOST;
+                    self.in_flight += u64::from(self.sent[at].len);
+                }
+            }
         }
-        self.lost.clear();
     }
     /// Moves the losses since the last call to `delivery`.
     pub fn take_losses(&mut self, delivery: &mut Delivery) {

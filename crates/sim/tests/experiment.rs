@@ -2,9 +2,9 @@
 //! that the true gain is known. Over many towns, the experiment's intervals cover it as often as they say.
 //! `cargo test -p paceline-sim --test main experiment -- --nocapture` prints gains and coverage.
 
-use paceline_net::{Duration, Stream};
+use paceline_net::{Duration, Instant, Stream};
 use paceline_pep::experiment::{
-    Arm, Assignment, Experiment, Finding, Measure, Measured, Plan, Row, SIZES, State,
+    Arm, Design, Experiment, Finding, Measure, Measured, Plan, Row, SIZES, State,
 };
 use paceline_sim::{scenario, simulate};
 use std::net::{IpAddr, Ipv4Addr};
@@ -49,9 +49,11 @@ fn true_gain(times: &Times, size: usize) -> f64 {
 /// its own luck. With `treated` false, devices of both arms are untouched.
 fn town(times: &Times, seed: u64, treated: bool, devices: u32) -> Experiment {
     let mut random = Stream::new(seed, "town");
-    let assignment = Assignment::new(random.next_u64() as u32, 0.5);
     let duration = Duration::from_secs(86_400);
-    let mut experiment = Experiment::new(Plan { assignment, duration });
+    let plan = Plan::new(Design::Parallel, random.next_u64() as u32, 0.5, duration);
+    // A day without periods: the shares stay as they are.
+    let mut experiment = Experiment::new(Plan { period: Duration::ZERO, ..plan });
+    let assignment = plan.assignment;
     for n in 0..devices {
         let device: IpAddr = Ipv4Addr::from_bits(0x0a40_0000 + n).into();
         let place = random.below(PLACES.len() as u64) as usize;
@@ -73,6 +75,8 @@ fn town(times: &Times, seed: u64, treated: bool, devices: u32) -> Experiment {
                     sent: bytes,
                     repeated: 0,
                     finished: true,
+                    opened_at: Instant::ZERO,
+                    began_at: Instant::ZERO,
                 });
             }
         }

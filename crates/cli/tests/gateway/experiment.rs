@@ -63,7 +63,10 @@ fn begin(testbed: &Testbed, time: &str) {
     assert!(begun.stdout.contains("experiment running") && begun.stdout.contains("first look"), "{begun:?}");
 }
 fn download(testbed: &Testbed, seconds: u32) -> Program {
-    let line = format!("python3 devices.py {SERVER} 9000 10.9.0.100 {DEVICES} {seconds}");
+    download_by(testbed, DEVICES, seconds)
+}
+fn download_by(testbed: &Testbed, devices: usize, seconds: u32) -> Program {
+    let line = format!("python3 devices.py {SERVER} 9000 10.9.0.100 {devices} {seconds}");
     testbed.start(&testbed.client, "devices", &line)
 }
 fn report(testbed: &Testbed) -> Value {
@@ -123,7 +126,7 @@ fn harm_stops_acceleration_until_the_configuration_is_read_again() {
     let harmful = "[accelerator]\nflow_buffer = \"16 KiB\"\n";
     let config = testbed.config(&format!("{METRICS}{harmful}"));
     let mut gateway = testbed.gateway(&config);
-    begin(&testbed, "40 s");
+    begin(&testbed, "35 s");
     let mut devices = download(&testbed, 8);
     wait_for_message(
         &mut gateway,
@@ -163,7 +166,8 @@ fn an_experiment_goes_on_after_a_restart_and_a_full_disk_does_not_end_it() {
     let file = testbed.dir.join("small").join("experiment.json");
     let config = testbed.config(&format!("experiment = \"{}\"\n", file.display()));
     let gateway = testbed.gateway(&config);
-    begin(&testbed, "1h");
+    // Without periods, of which the first part would not count.
+    begin(&testbed, "35 s");
     assert_eq!(download(&testbed, 2).finish().code, 0);
     let transfers = |report: &Value| report["transfers"].as_array().unwrap().clone();
     let before = wait_for("transfers of both arms", || {
@@ -181,5 +185,36 @@ fn an_experiment_goes_on_after_a_restart_and_a_full_disk_does_not_end_it() {
     wait_for_message(&mut gateway, "the experiment goes on in memory alone");
     begin(&testbed, "1h");
     assert_eq!(download(&testbed, 1).finish().code, 0);
+    testbed.stop(gateway);
+}
+
+/// Twelve pairs of periods of 1.5 s, in which all devices are accelerated or none.
+#[test]
+fn a_switchback_compares_periods_with_acceleration_of_all_and_of_none() {
+    let Some(Town { testbed, _lines }) = Town::new(100_000) else { return };
+    let _server = serve(&testbed);
+    let mut gateway = testbed.gateway(&testbed.config(METRICS));
+    let short = testbed.control(&["experiment", "--for", "35 s", "--design", "switchback"]);
+    assert!(short.code == 1 && short.stderr.contains("duration = 35 s"), "{short:?}");
+    let begun = testbed.control(&["experiment", "--for", "36 s", "--design", "switchback", "--seed", "5"]);
+    assert_eq!(begun.code, 0, "{begun:?}");
+    let mut devices = download_by(&testbed, 6, 36);
+    wait_for_message(&mut gateway, "the experiment is complete");
+    assert_eq!(devices.finish().code, 0);
+    let found = report(&testbed);
+    let text = testbed.control(&["experiment"]).stdout;
+    assert_eq!(
+        (&found["plan"]["design"], &found["report"]["pairs"]),
+        (&"switchback".into(), &12.into()),
+        "{found}"
+    );
+    assert!(found["transfers"].as_array().unwrap().iter().all(|count| count.as_u64() > Some(50)), "{found}");
+    let goodput = row(&found, Some("100 kB to 1 MB"), "goodput");
+    assert_eq!(goodput["finding"], "better", "{goodput} {text}");
+    assert!(text.contains("12 pairs of periods"), "{text}");
+    // All devices are accelerated again.
+    let before = testbed.counter("flows");
+    assert_eq!(download_by(&testbed, 6, 1).finish().code, 0);
+    assert!(testbed.counter("flows") >= before + 6);
     testbed.stop(gateway);
 }

@@ -259,6 +259,8 @@ impl Connection {
             sent: transfer.sent,
             repeated: transfer.repeated,
             finished,
+            opened_at: self.opened_at,
+            began_at: transfer.began_at,
         })
     }
 }

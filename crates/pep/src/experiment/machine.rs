@@ -8,11 +8,13 @@
 //! so that the reader may look as often as he likes.
 
 use super::assignment::{Arm, Assignment};
-use super::report::Report;
+use super::pairs::Pairs;
+use super::plan::{Design, Plan};
+use super::report::{Data, Report};
 use super::sums::{DeviceSums, Measured};
-use paceline_net::Duration;
+use paceline_net::{Duration, Instant};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 /// Looks of an experiment. Chosen: harm is found within a tenth of the time; more looks would need clearer
@@ -27,15 +29,8 @@ const FINAL_LEVEL: f64 = 0.025;
 const PERMUTATIONS: usize = 19_999;
 /// Devices of which sums are kept at most. Chosen: 20 MB; further devices are not measured.
 const MAX_DEVICES: usize = 65_536;
-
-/// The plan of an experiment.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Plan {
-    /// Which devices are accelerated.
-    pub assignment: Assignment,
-    /// Time that transfers are collected for.
-    pub duration: Duration,
-}
+/// Periods whose transfers may still end. Chosen: more than pairs of which sums are kept.
+const REMEMBERED_PERIODS: usize = 16;
 
 /// The state of an experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -59,9 +54,17 @@ pub struct Experiment {
     /// Time in which transfers were collected.
     elapsed: Duration,
     devices: BTreeMap<IpAddr, DeviceSums>,
+    #[serde(default)]
+    pairs: Pairs,
+    /// Finished transfers of a switchback: with acceleration, without.
+    #[serde(default)]
+    transfers: [u64; 2],
     /// Transfers of devices that had no place.
     left_out: u64,
     report: Option<Report>,
+    /// The last periods, with the time of their beginning. Not those of an earlier gateway.
+    #[serde(skip)]
+    periods: VecDeque<(Instant, u64)>,
 }
 
 /// The result of a look, see [`Experiment::analyse`].
@@ -73,8 +76,17 @@ pub struct Analysis {
 impl Experiment {
     /// An experiment that begins.
     pub fn new(plan: Plan) -> Self {
-        let devices = BTreeMap::new();
-        Self { plan, state: State::Running, elapsed: Duration::ZERO, devices, left_out: 0, report: None }
+        Self {
+            plan,
+            state: State::Running,
+            elapsed: Duration::ZERO,
+            devices: BTreeMap::new(),
+            pairs: Pairs::default(),
+            transfers: [0; 2],
+            left_out: 0,
+            report: None,
+            periods: VecDeque::new(),
+        }
     }
     /// The plan.
     pub fn plan(&self) -> &Plan {
@@ -90,7 +102,7 @@ impl Experiment {
     }
     /// Transfers of devices that had no place.
     pub fn left_out(&self) -> u64 {
-        self.left_out
+        self.left_out + self.pairs.left_out()
     }
     /// The last look; None before the first.
     pub fn report(&self) -> Option<&Report> {
@@ -98,22 +110,57 @@ impl Experiment {
     }
     /// Finished transfers so far: of accelerated and of untouched devices.
     pub fn transfers(&self) -> [u64; 2] {
-        self.devices.iter().fold([0; 2], |mut sums, (device, of)| {
+        self.devices.iter().fold(self.transfers, |mut sums, (device, of)| {
             sums[usize::from(self.plan.assignment.arm(*device) == Arm::Untouched)] += of.transfers();
             sums
         })
     }
 
+    /// The devices to be accelerated in the period that begins now; None while the last one goes on. To be
+    /// followed by [`Self::begin_period`] when they are.
+    pub fn next_period(&self) -> Option<Assignment> {
+        let period = self.plan.period_at(self.elapsed);
+        let begun = self.periods.back().is_some_and(|(_, last)| *last == period);
+        (self.state == State::Running && !begun).then(|| self.plan.assignment_in(period))
+    }
+    /// New connections are treated as [`Self::next_period`] says from now on.
+    pub fn begin_period(&mut self, now: Instant) {
+        self.periods.push_back((now, self.plan.period_at(self.elapsed)));
+        if self.periods.len() > REMEMBERED_PERIODS {
+            self.periods.pop_front();
+        }
+    }
+    /// The period of a transfer that counts; None of one whose connection was opened in another period, or
+    /// that began while such connections were many.
+    fn period_of(&self, transfer: &Measured) -> Option<u64> {
+        if self.plan.period == Duration::ZERO {
+            return Some(0);
+        }
+        let find = |at: Instant| self.periods.iter().rev().find(|(start, _)| *start <= at);
+        let (start, period) = *find(transfer.began_at)?;
+        let same = find(transfer.opened_at).is_some_and(|(_, opened)| *opened == period);
+        (same && transfer.began_at.since(start) >= self.plan.washout()).then_some(period)
+    }
+
     /// Adds a transfer.
     pub fn record(&mut self, transfer: &Measured) {
-        if self.state != State::Running {
-            return;
+        let Some(period) = self.period_of(transfer).filter(|_| self.state == State::Running) else { return };
+        let part = self.plan.part(period);
+        let untouched = self.plan.assignment.arm(transfer.device) == Arm::Untouched;
+        let switchback = self.plan.design == Design::Switchback;
+        if let Some(part) = part.filter(|_| switchback || untouched) {
+            self.pairs.record(part, transfer);
         }
-        if self.devices.len() >= MAX_DEVICES && !self.devices.contains_key(&transfer.device) {
-            self.left_out += 1;
-            return;
+        match part {
+            Some(part) if switchback => {
+                self.transfers[usize::from(!part.on)] += u64::from(transfer.finished && transfer.bytes > 0);
+            }
+            Some(part) if !part.on => {}
+            _ if self.devices.len() >= MAX_DEVICES && !self.devices.contains_key(&transfer.device) => {
+                self.left_out += 1;
+            }
+            _ => self.devices.entry(transfer.device).or_default().add(transfer),
         }
-        self.devices.entry(transfer.device).or_default().add(transfer);
     }
     /// Lets time pass.
     pub fn advance(&mut self, time: Duration) {
@@ -145,9 +192,14 @@ impl Experiment {
     pub fn analyse_by(&self, permutations: usize) -> Analysis {
         let look = self.looks_due().min(LOOKS);
         let level = if look == LOOKS { FINAL_LEVEL } else { INTERIM_LEVEL / f64::from(LOOKS - 1) };
-        let Assignment { seed, .. } = self.plan.assignment;
-        let arm = |device| self.plan.assignment.arm(device);
-        Analysis { report: Report::new(&self.devices, arm, (look, level), permutations, seed.into()) }
+        let complete = self.plan.pairs_by(self.plan.period_at(self.elapsed));
+        let pairs = self.pairs.values(complete);
+        let data = Data { devices: &self.devices, pairs, look: (look, level), permutations };
+        let mut report = Report::new(&self.plan, &data);
+        if self.plan.design == Design::Switchback {
+            report.transfers = self.transfers;
+        }
+        Analysis { report }
     }
     /// Draws the conclusion of a look.
     pub fn conclude(&mut self, analysis: Analysis) {
@@ -165,9 +217,13 @@ impl Experiment {
 }
 
 #[cfg(test)]
+#[path = "period_tests.rs"]
+mod period_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Finding, Measure};
+    use crate::experiment::{Finding, Measure, Row, SIZES};
     use paceline_net::Stream;
 
     const DURATION: Duration = Duration::from_secs(1000);
@@ -176,8 +232,9 @@ mod tests {
         std::net::Ipv4Addr::from_bits(0x0a00_0000 + n).into()
     }
     fn begin(seed: u64) -> Experiment {
-        let assignment = Assignment::new(seed as u32, 0.5);
-        Experiment::new(Plan { assignment, duration: DURATION })
+        // Without periods: the shares stay as they are.
+        let plan = Plan::new(Design::Parallel, seed as u32, 0.5, DURATION);
+        Experiment::new(Plan { period: Duration::ZERO, ..plan })
     }
     /// A tenth of the time, in which each device has some transfers. Accelerated ones take `factor` times as
     /// long. The devices differ by a factor of e (one standard deviation), their transfers as well.
@@ -194,7 +251,18 @@ mod tests {
                 let finished = !random.chance(0.02);
                 let device = address(n);
                 let rtt = Some(Duration::from_secs_f64(0.05 * libm::exp(0.3 * random.normal())));
-                experiment.record(&Measured { device, bytes, time, rtt, sent: bytes, repeated, finished });
+                let (sent, opened_at, began_at) = (bytes, Instant::ZERO, Instant::ZERO);
+                experiment.record(&Measured {
+                    device,
+                    bytes,
+                    time,
+                    rtt,
+                    sent,
+                    repeated,
+                    finished,
+                    opened_at,
+                    began_at,
+                });
             }
         }
         experiment.advance(DURATION / u64::from(LOOKS));
@@ -229,10 +297,7 @@ mod tests {
         let harmed = run(1, 100, 4.0, PERMUTATIONS);
         let report = harmed.report().unwrap();
         assert_eq!(harmed.state(), State::Harm);
-        assert!(
-            report.look < LOOKS && report.harm().all(|row| row.measure == Measure::Goodput),
-            "{report:?}"
-        );
+        assert!(report.look < LOOKS && report.harm().all(|row| row.measure != Measure::Rtt), "{report:?}");
         let gained = run(2, 100, 0.4, 9999);
         let row = gained.report().unwrap().overall(Measure::Goodput).unwrap().clone();
         assert_eq!((gained.state(), row.finding), (State::Complete, Finding::Better));
@@ -248,7 +313,9 @@ mod tests {
     fn rows_without_a_difference_say_what_they_could_have_found() {
         let detectable = |seed, devices, measure| {
             let report = run(seed, devices, 1.0, 4999).report().cloned().unwrap();
-            let row = report.overall(measure).unwrap().clone();
+            // Of few devices the mixes of sizes differ.
+            let is_wanted = |row: &&Row| row.size.as_deref() == Some(SIZES[0].0) && row.measure == measure;
+            let row = report.rows.iter().find(is_wanted).unwrap().clone();
             assert_eq!(row.finding, Finding::NoDifference, "{row:?}");
             row.detectable
         };
@@ -285,9 +352,17 @@ mod tests {
         for n in 0..MAX_DEVICES as u32 + 7 {
             let device = address(n);
             let time = Duration::from_millis(10);
-            let transfer =
-                Measured { device, bytes: 1, time, rtt: None, sent: 1, repeated: 0, finished: true };
-            experiment.record(&transfer);
+            experiment.record(&Measured {
+                device,
+                bytes: 1,
+                time,
+                rtt: None,
+                sent: 1,
+                repeated: 0,
+                finished: true,
+                opened_at: Instant::ZERO,
+                began_at: Instant::ZERO,
+            });
         }
         assert_eq!((experiment.devices.len(), experiment.left_out()), (MAX_DEVICES, 7));
     }

@@ -142,6 +142,8 @@ mod tests {
             sent: 2500,
             repeated: 0,
             finished: true,
+            opened_at: at(0),
+            began_at: at(60),
         };
         assert_eq!(measured, wanted);
     }

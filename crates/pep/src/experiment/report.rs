@@ -1,8 +1,14 @@
-//! The findings of an experiment: both arms compared by every measure, for every size of transfer.
+//! The findings of an experiment: acceleration compared by every measure, for every size of transfer.
+//!
+//! Devices of both arms are compared with each other, and untouched ones with themselves; in a switchback,
+//! devices of periods with acceleration with themselves in periods without.
 
 use super::assignment::Arm;
-use super::statistics::{Comparison, compare, holm};
-use super::sums::{DeviceSums, SIZES};
+use super::measure::{Finding, Measure, Row};
+use super::pairs::{PairValue, rows};
+use super::plan::{Design, Plan};
+use super::statistics::{Comparison, compare, compare_pairs, holm};
+use super::sums::DeviceSums;
 use paceline_net::Stream;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,130 +16,22 @@ use std::net::IpAddr;
 
 /// Devices of each arm below which nothing is said. Chosen: with five and five, 252 assignments are possible.
 pub const LEAST_DEVICES: usize = 5;
-/// A lower goodput is harmful from this ratio on. Chosen: acceleration that costs less in one size of
-/// transfer may still be worth its gain in others; the report shows it.
-const HARMFUL_RATIO: f64 = 0.95;
-/// More unfinished transfers are harmful from this difference of shares on. Chosen: one in a hundred.
-const HARMFUL_UNFINISHED: f64 = 0.01;
+/// Pairs of periods below which nothing is said: one of the 64 orders of six has a probability of 1.6%, below
+/// the level of the last look.
+pub const LEAST_PAIRS: usize = 6;
+/// Difference of the arms' mean logarithms of sizes from which on the mixes of sizes differ. Chosen: the
+/// goodput of short transfers grows as their size, and 10% of it would be a gain.
+const MIXED_SIZES: f64 = 0.1;
 
-/// A measured quantity.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measure {
-    /// Bytes of a transfer by its time, in b/s.
-    Goodput,
-    /// Time of a transfer, in seconds.
-    Time,
-    /// Mean round-trip time between gateway and device in a transfer, in seconds.
-    Rtt,
-    /// Share of the bytes sent to the device that had been sent before.
-    Repeated,
-    /// Share of transfers that did not finish.
-    Unfinished,
-}
-
-impl Measure {
-    /// Measures of each size of transfer.
-    pub const BY_SIZE: [Self; 4] = [Self::Goodput, Self::Time, Self::Rtt, Self::Repeated];
-
-    /// Whether groups are compared by the ratio of geometric means, rather than by the difference of means.
-    pub fn is_ratio(self) -> bool {
-        !matches!(self, Self::Repeated | Self::Unfinished)
-    }
-    /// Whether a larger value is better.
-    fn is_better_if_more(self) -> bool {
-        self == Self::Goodput
-    }
-    /// The change that a difference of the devices' values means.
-    fn change(self, difference: f64) -> f64 {
-        if self.is_ratio() { libm::expm1(difference) } else { difference }
-    }
-    /// A device's value; None without transfers.
-    fn of(self, sums: &DeviceSums, class: Option<usize>) -> Option<f64> {
-        let of = sums.of(class);
-        let (sum, count) = match self {
-            Self::Goodput => (of.log_goodput, u64::from(of.transfers)),
-            Self::Time => (of.log_time, u64::from(of.transfers)),
-            Self::Rtt => (of.log_rtt, u64::from(of.timed)),
-            Self::Repeated => (of.repeated as f64, of.sent),
-            Self::Unfinished => (sums.unfinished.into(), sums.transfers() + u64::from(sums.unfinished)),
-        };
-        (count > 0).then(|| sum / count as f64)
-    }
-}
-
-/// The finding of a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Finding {
-    /// Fewer than five devices in an arm.
-    TooFewDevices,
-    /// Chance explains the difference.
-    NoDifference,
-    /// Accelerated devices fare better.
-    Better,
-    /// Accelerated devices fare worse.
-    Worse,
-}
-
-/// One measure of one size of transfer.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Row {
-    /// The size of transfers; None: all.
-    pub size: Option<String>,
-    /// The measure.
-    pub measure: Measure,
-    /// Devices: accelerated, untouched.
-    pub devices: [usize; 2],
-    /// Mean over the devices of each arm: geometric for ratios.
-    pub means: [f64; 2],
-    /// Ratio of the accelerated mean to the untouched less 1, or the difference of the means.
-    pub change: f64,
-    /// Confidence interval of the change.
-    pub interval: [f64; 2],
-    /// p-value, adjusted for all rows by Holm's method.
-    pub chance: f64,
-    /// The finding.
-    pub finding: Finding,
-    /// Without a difference, the smallest true change for the better that would have been found with a
-    /// probability of 80%; None: no change could have been found with so few devices.
-    #[serde(default)]
-    pub detectable: Option<f64>,
-}
-
-impl Row {
-    /// Whether acceleration has to end.
-    pub fn is_harmful(&self) -> bool {
-        self.finding == Finding::Worse
-            && match self.measure {
-                Measure::Goodput => self.change <= HARMFUL_RATIO - 1.0,
-                Measure::Unfinished => self.change >= HARMFUL_UNFINISHED,
-                _ => false,
-            }
-    }
-    fn new(size: Option<usize>, measure: Measure, devices: [usize; 2], found: Option<&Comparison>) -> Self {
-        let size = size.map(|class| SIZES[class].0.to_owned());
-        let mut row = Self {
-            size,
-            measure,
-            devices,
-            means: [0.0; 2],
-            change: 0.0,
-            interval: [0.0; 2],
-            chance: 1.0,
-            finding: Finding::TooFewDevices,
-            detectable: None,
-        };
-        if let Some(&Comparison { first, second, difference, margin, chance, .. }) = found {
-            let mean: fn(f64) -> f64 = if measure.is_ratio() { libm::exp } else { |x| x };
-            let change = |difference| measure.change(difference);
-            row.means = [mean(first), mean(second)];
-            row.change = change(difference);
-            row.interval = [change(difference - margin), change(difference + margin)];
-            (row.chance, row.finding) = (chance, Finding::NoDifference);
-        }
-        row
-    }
+/// The data of a look.
+pub(super) struct Data<'a> {
+    /// Sums of each device.
+    pub devices: &'a BTreeMap<IpAddr, DeviceSums>,
+    /// The values of each pair of periods.
+    pub pairs: Vec<Vec<Option<PairValue>>>,
+    /// Number of the look, and its level.
+    pub look: (u32, f64),
+    pub permutations: usize,
 }
 
 /// All rows of a look.
@@ -150,42 +48,53 @@ pub struct Report {
     pub transfers: [u64; 2],
     /// Unfinished transfers.
     pub unfinished: [u64; 2],
+    /// Pairs of periods that were compared.
+    #[serde(default)]
+    pub pairs: usize,
+    /// Geometric mean of the transfers' sizes in bytes: of accelerated and of untouched devices.
+    #[serde(default)]
+    pub sizes: [f64; 2],
+    /// The arms' transfers differ in size, so that there are no rows over all sizes.
+    #[serde(default)]
+    pub mixed: bool,
     /// The rows.
     pub rows: Vec<Row>,
+    /// Goodput of untouched devices while others are accelerated, compared with themselves while none is; its
+    /// p-value is of a loss alone. None in a switchback.
+    #[serde(default)]
+    pub neighbours: Option<Row>,
 }
 
 impl Report {
-    /// Compares the arms by `permutations` random assignments.
-    pub fn new(
-        devices: &BTreeMap<IpAddr, DeviceSums>,
-        arm: impl Fn(IpAddr) -> Arm,
-        (look, level): (u32, f64),
-        permutations: usize,
-        seed: u64,
-    ) -> Self {
+    pub(super) fn new(plan: &Plan, data: &Data<'_>) -> Self {
+        let (look, level) = data.look;
+        let arm = |device: &IpAddr| plan.assignment.arm(*device);
         let (accelerated, untouched): (Vec<_>, Vec<_>) =
-            devices.iter().partition(|(device, _)| arm(**device) == Arm::Accelerated);
+            data.devices.iter().partition(|(device, _)| arm(device) == Arm::Accelerated);
         let arms =
             [accelerated, untouched].map(|arm| arm.into_iter().map(|(_, sums)| sums).collect::<Vec<_>>());
-        let classes = std::iter::once(None).chain((0..SIZES.len()).map(Some));
-        let measures = classes.flat_map(|class| Measure::BY_SIZE.map(|measure| (class, measure)));
-        let (mut rows, found): (Vec<Row>, Vec<Option<Comparison>>) = measures
-            .chain([(None, Measure::Unfinished)])
+        let sizes = arms.each_ref().map(|arm| mean_size(arm));
+        let parallel = plan.design == Design::Parallel;
+        let both = sizes.iter().all(|size| size.is_finite());
+        let mixed = parallel && both && (sizes[0] - sizes[1]).abs() > MIXED_SIZES;
+        let (mut rows, found): (Vec<Row>, Vec<Option<Comparison>>) = rows()
             .enumerate()
-            .map(|(n, (class, measure))| {
-                let values = arms
-                    .each_ref()
-                    .map(|arm| arm.iter().filter_map(|sums| measure.of(sums, class)).collect::<Vec<f64>>());
-                let counts = values.each_ref().map(Vec::len);
-                let enough = counts.iter().all(|count| *count >= LEAST_DEVICES);
-                let mut stream = Stream::new(seed, &format!("experiment/{look}/{n}"));
-                let found = enough.then(|| compare(&values[0], &values[1], level, permutations, &mut stream));
-                let found = found.flatten();
-                (Row::new(class, measure, counts, found.as_ref()), found)
+            .filter(|(_, (class, measure))| !mixed || class.is_some() || *measure == Measure::Unfinished)
+            .map(|(n, row)| {
+                let mut stream = Stream::new(plan.assignment.seed.into(), &format!("experiment/{look}/{n}"));
+                match plan.design {
+                    Design::Parallel => of_arms(&arms, row, data, &mut stream),
+                    Design::Switchback => of_pairs((n, row), data, &mut stream),
+                }
             })
             .unzip();
-        decide(&mut rows, level);
-        state_detectable(&mut rows, &found, level);
+        decide(&mut rows, level, plan.practical);
+        let without = rows.iter().filter(|row| row.finding == Finding::NoDifference).count();
+        for (row, found) in rows.iter_mut().zip(&found) {
+            // By Holm's method, one of the rows without a difference would have had a finding if its p-value
+            // had been at most the level by their number.
+            row.state_detectable(found.as_ref(), level / without.max(1) as f64, plan.practical);
+        }
         let sum = |of: fn(&DeviceSums) -> u64| arms.each_ref().map(|arm| arm.iter().map(|one| of(one)).sum());
         Self {
             look,
@@ -193,12 +102,16 @@ impl Report {
             devices: arms.each_ref().map(Vec::len),
             transfers: sum(DeviceSums::transfers),
             unfinished: sum(|sums| sums.unfinished.into()),
+            pairs: data.pairs.len(),
+            sizes: sizes.map(|log| if log.is_finite() { libm::exp(log) } else { 0.0 }),
+            mixed,
             rows,
+            neighbours: parallel.then(|| neighbours(plan, data)),
         }
     }
     /// The rows for which acceleration has to end.
     pub fn harm(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().filter(|row| row.is_harmful())
+        self.rows.iter().chain(&self.neighbours).filter(|row| row.is_harmful())
     }
     /// The row of a measure over all sizes.
     pub fn overall(&self, measure: Measure) -> Option<&Row> {
@@ -206,31 +119,63 @@ impl Report {
     }
 }
 
+/// Mean over devices of the mean logarithm of their transfers' sizes; NaN without transfers.
+fn mean_size(arm: &[&DeviceSums]) -> f64 {
+    let means = arm.iter().filter_map(|sums| sums.log_size());
+    let (sum, count) = means.fold((0.0, 0.0), |(sum, count), mean| (sum + mean, count + 1.0));
+    sum / count
+}
+
+fn of_arms(
+    arms: &[Vec<&DeviceSums>; 2],
+    (class, measure): (Option<usize>, Measure),
+    data: &Data<'_>,
+    stream: &mut Stream,
+) -> (Row, Option<Comparison>) {
+    let values = arms
+        .each_ref()
+        .map(|arm| arm.iter().filter_map(|sums| measure.of(sums, class)).collect::<Vec<f64>>());
+    let counts = values.each_ref().map(Vec::len);
+    let enough = counts.iter().all(|count| *count >= LEAST_DEVICES);
+    let compared = || compare(&values[0], &values[1], data.look.1, data.permutations, stream);
+    let found = enough.then(compared).flatten();
+    (Row::new((class, measure), counts, found.as_ref()), found)
+}
+
+fn of_pairs(
+    (n, row): (usize, (Option<usize>, Measure)),
+    data: &Data<'_>,
+    stream: &mut Stream,
+) -> (Row, Option<Comparison>) {
+    let values: Vec<PairValue> =
+        data.pairs.iter().filter_map(|pair| pair.get(n).copied().flatten()).collect();
+    let pairs: Vec<(f64, f64)> = values.iter().map(|value| (value.on, value.off)).collect();
+    let enough = pairs.len() >= LEAST_PAIRS;
+    let found = enough.then(|| compare_pairs(&pairs, data.look.1, data.permutations, stream)).flatten();
+    (Row::new(row, [pairs.len(); 2], found.as_ref()), found)
+}
+
+/// Compares untouched devices with themselves. The distribution of the statistic is symmetric: a loss has
+/// half the p-value.
+fn neighbours(plan: &Plan, data: &Data<'_>) -> Row {
+    let (look, level) = data.look;
+    let mut stream = Stream::new(plan.assignment.seed.into(), &format!("experiment/{look}/neighbours"));
+    let row = (None, Measure::Goodput);
+    let n = rows().position(|other| other == row).unwrap_or_default();
+    let (mut row, found) = of_pairs((n, row), data, &mut stream);
+    if let Some(found) = found {
+        let chance = if found.difference < 0.0 { found.chance / 2.0 } else { 1.0 };
+        row.decide(chance, level, plan.practical);
+    }
+    row
+}
+
 /// Adjusts the p-values for their number, and decides.
-fn decide(rows: &mut [Row], level: f64) {
+fn decide(rows: &mut [Row], level: f64, practical: f64) {
     let mut tested: Vec<&mut Row> =
         rows.iter_mut().filter(|row| row.finding != Finding::TooFewDevices).collect();
     let adjusted = holm(&tested.iter().map(|row| row.chance).collect::<Vec<f64>>());
     for (row, chance) in tested.iter_mut().zip(adjusted) {
-        row.chance = chance;
-        row.finding = match chance <= level {
-            false => Finding::NoDifference,
-            true if (row.change > 0.0) == row.measure.is_better_if_more() => Finding::Better,
-            true => Finding::Worse,
-        };
-    }
-}
-
-/// Rows without a difference get the change that would have been found. By Holm's method, one of them would
-/// have had a finding if its p-value had been at most the level by the number of such rows.
-fn state_detectable(rows: &mut [Row], found: &[Option<Comparison>], level: f64) {
-    let without = rows.iter().filter(|row| row.finding == Finding::NoDifference).count();
-    let level = level / without.max(1) as f64;
-    for (row, found) in rows.iter_mut().zip(found) {
-        if row.finding == Finding::NoDifference {
-            let sign = if row.measure.is_better_if_more() { 1.0 } else { -1.0 };
-            let difference = found.as_ref().and_then(|found| found.detectable(level));
-            row.detectable = difference.map(|difference| row.measure.change(sign * difference));
-        }
+        row.decide(chance, level, practical);
     }
 }

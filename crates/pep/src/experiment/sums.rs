@@ -1,6 +1,6 @@
 //! The sums over transfers that an experiment keeps of each device, by size of transfer.
 
-use paceline_net::Duration;
+use paceline_net::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -31,6 +31,10 @@ pub struct Measured {
     pub repeated: u64,
     /// Whether all that was sent was acknowledged. Of other transfers only the number counts.
     pub finished: bool,
+    /// When its connection was opened.
+    pub opened_at: Instant,
+    /// When it began, by the device's request.
+    pub began_at: Instant,
 }
 
 /// Sums over a device's transfers of one size.
@@ -105,6 +109,13 @@ impl DeviceSums {
             None => self.classes.iter().fold(ClassSums::default(), |sum, class| sum.plus(class)),
         }
     }
+    /// Mean logarithm of the transfers' sizes in bytes; None without transfers.
+    pub fn log_size(&self) -> Option<f64> {
+        let all = self.of(None);
+        let count = f64::from(all.transfers);
+        // Goodput is bits by seconds.
+        (all.transfers > 0).then(|| (all.log_goodput + all.log_time) / count - libm::log(8.0))
+    }
     /// Finished transfers.
     pub fn transfers(&self) -> u64 {
         self.classes.iter().map(|class| u64::from(class.transfers)).sum()
@@ -126,6 +137,8 @@ mod tests {
             sent: bytes + 100,
             repeated: 100,
             finished,
+            opened_at: Instant::ZERO,
+            began_at: Instant::ZERO,
         };
         for measured in [
             transfer(9_999, 100, true),
@@ -142,5 +155,7 @@ mod tests {
         assert!((goodput - 80_000.0 * std::f64::consts::SQRT_2).abs() < 1e-6, "{goodput}");
         assert!((libm::exp(medium.log_rtt / 2.0) - 0.05).abs() < 1e-12 && small.timed == 0);
         assert_eq!((sums.of(None).transfers, sums.of(None).repeated), (3, 300));
+        let size = libm::cbrt(9_999.0 * 10_000.0 * 40_000.0);
+        assert!((libm::exp(sums.log_size().unwrap()) - size).abs() < 1e-6 * size);
     }
 }

@@ -1,22 +1,25 @@
 //! `paceline gateway experiment`: begins and ends the comparison of accelerated devices with untouched ones,
 //! and prints its report (docs/experiment.md).
 
-use super::options::ExperimentArgs;
+use super::options::{DesignName, ExperimentArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::quantity::bits;
+use crate::quantity::{bits, bytes};
 use anyhow::Context;
 use paceline_live::gateway::{Client, ExperimentRequest, ExperimentStatus};
 use paceline_net::Duration;
-use paceline_pep::experiment::{Finding, LOOKS, Measure, Row, State};
+use paceline_pep::experiment::{Design, Finding, LOOKS, Measure, Report, Row, State};
 use std::fmt::Write;
 use std::process::ExitCode;
 
+/// The share of devices that are accelerated by default. Chosen: equal arms find the smallest differences.
+const SHARE: f64 = 0.5;
+
 pub fn run(args: &ExperimentArgs) -> Outcome {
-    let request = match (args.share, args.duration) {
-        (Some(share), Some(duration)) => ExperimentRequest::Start { share, duration, seed: args.seed },
-        _ if args.stop => ExperimentRequest::Stop,
-        _ => ExperimentRequest::Report,
+    let request = match args.duration {
+        Some(duration) => start(args, duration),
+        None if args.stop => ExperimentRequest::Stop,
+        None => ExperimentRequest::Report,
     };
     let status = Client::find(args.which.control.as_deref())?.experiment(request)?;
     let text = match (&status, args.json) {
@@ -34,6 +37,20 @@ pub fn run(args: &ExperimentArgs) -> Outcome {
     Ok(if harmed { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
+fn start(args: &ExperimentArgs, duration: Duration) -> ExperimentRequest {
+    let design = match args.design {
+        Some(DesignName::Switchback) => Design::Switchback,
+        Some(DesignName::Parallel) | None => Design::Parallel,
+    };
+    if args.share.is_some() && design == Design::Switchback {
+        eprintln!(
+            "paceline: --share has no effect: a switchback accelerates all devices for half of the time"
+        );
+    }
+    let share = args.share.unwrap_or(SHARE);
+    ExperimentRequest::Start { share, duration, seed: args.seed, design, practical: args.practical }
+}
+
 fn text(status: &ExperimentStatus) -> String {
     let state = match status.state {
         State::Running => "running",
@@ -43,15 +60,31 @@ fn text(status: &ExperimentStatus) -> String {
         State::Stopped => "ended by the operator",
     };
     let plan = &status.plan;
+    let switchback = plan.design == Design::Switchback;
+    let treated = match switchback {
+        true => format!("all devices accelerated in every second period of {} or so", span(plan.period)),
+        false => format!("{:.0}% of devices accelerated", f64::from(plan.assignment.share) / 655.36),
+    };
     let mut text = format!(
-        "experiment {state}: {} of {}, {:.0}% of devices accelerated (seed {})\n",
+        "experiment {state}: {} of {}, {treated} (seed {})\n",
         span(status.elapsed),
         span(plan.duration),
-        f64::from(plan.assignment.share) / 655.36,
         plan.assignment.seed
     );
+    if !switchback && plan.period > Duration::ZERO {
+        let _ = writeln!(
+            text,
+            "none is accelerated in one of four periods of {}: untouched devices are compared with themselves",
+            span(plan.period)
+        );
+    }
     let [accelerated, untouched] = status.transfers;
-    let _ = writeln!(text, "{accelerated} transfers of accelerated devices, {untouched} of untouched ones");
+    let _ = match switchback {
+        true => writeln!(text, "{accelerated} transfers with acceleration, {untouched} without"),
+        false => {
+            writeln!(text, "{accelerated} transfers of accelerated devices, {untouched} of untouched ones")
+        }
+    };
     for (count, what) in [
         (status.headers_lost, "headers were lost: the observer was too slow"),
         (status.left_out, "transfers are left out: there are too many devices"),
@@ -60,28 +93,68 @@ fn text(status: &ExperimentStatus) -> String {
             let _ = writeln!(text, "{count} {what}");
         }
     }
-    let Some(report) = &status.report else {
-        let _ = writeln!(text, "the first look is at {}", span(plan.duration / u64::from(LOOKS)));
-        return text;
+    match &status.report {
+        Some(report) => text + &look(report, switchback),
+        None => {
+            let _ = writeln!(text, "the first look is at {}", span(plan.duration / u64::from(LOOKS)));
+            text
+        }
+    }
+}
+
+fn look(report: &Report, switchback: bool) -> String {
+    let units = match switchback {
+        true => format!("{} pairs of periods", report.pairs),
+        false => format!("{} and {} devices", report.devices[0], report.devices[1]),
     };
-    let _ = writeln!(
-        text,
-        "look {} of {LOOKS}: {} and {} devices; intervals of {:.2}%, a false finding in at most {:.2}% of such looks\n",
+    let mut text = format!(
+        "look {} of {LOOKS}: {units}; intervals of {:.2}%, a false finding in at most {:.2}% of such looks\n",
         report.look,
-        report.devices[0],
-        report.devices[1],
         100.0 * (1.0 - report.level),
         100.0 * report.level
     );
+    let [units, on, off] = match switchback {
+        true => ["pairs", "all", "none"],
+        false => ["devices", "accelerated", "untouched"],
+    };
     let _ = writeln!(
         text,
-        "{:16} {:16} {:>11} {:>11} {:>11} {:>9} {:>20} {:>7}  finding",
-        "size", "measure", "devices", "accelerated", "untouched", "change", "interval", "p"
+        "{:16} {:16} {units:>11} {on:>11} {off:>11} {:>9} {:>20} {:>7}  finding",
+        "size", "measure", "change", "interval", "p"
     );
     // Sizes of which there was no transfer.
     let rows = report.rows.iter().filter(|row| row.devices != [0; 2]);
     rows.for_each(|row| text.push_str(&line(row)));
+    if report.mixed {
+        let [accelerated, untouched] = report.sizes.map(|size| bytes(size as u64));
+        let _ = writeln!(
+            text,
+            "no rows over all sizes: the transfers differ in size, {accelerated} of accelerated and {untouched} of \
+             untouched devices"
+        );
+    }
+    if let Some(row) = &report.neighbours {
+        text += &neighbours(row);
+    }
     text
+}
+
+/// The comparison of untouched devices with themselves, as a sentence.
+fn neighbours(row: &Row) -> String {
+    let pairs = row.devices[0];
+    let [change, low, high] = [row.change, row.interval[0], row.interval[1]].map(|part| 100.0 * part);
+    let figures =
+        format!("{change:+.1}% ({low:+.1} to {high:+.1}%, p {:.4}, {pairs} pairs of periods)", row.chance);
+    match row.finding {
+        Finding::TooFewDevices => format!(
+            "untouched devices: too few periods ({pairs}) to see whether others' acceleration slows them down\n"
+        ),
+        Finding::Worse => format!(
+            "untouched devices slow down while others are accelerated: goodput {figures}. The differences above are \
+             not the gain of accelerating all; --design switchback measures that\n"
+        ),
+        _ => format!("untouched devices while others are accelerated: goodput {figures}\n"),
+    }
 }
 
 /// A time in its largest units, without fractions of a second.
@@ -123,7 +196,8 @@ fn line(row: &Row) -> String {
     let finding = match row.finding {
         Finding::Better => "better",
         Finding::Worse => "worse",
-        _ => "no difference",
+        Finding::Small => "too small to matter",
+        Finding::NoDifference | Finding::TooFewDevices => "no difference",
     };
     let could_find = match (row.finding, row.detectable) {
         // Values that are all equal have no standard error.

@@ -50,21 +50,35 @@ pub struct TableArgs {
 pub struct ExperimentArgs {
     #[command(flatten)]
     pub which: Which,
-    /// Begin: accelerate this share of devices, such as 50%, and leave the others untouched
+    /// Begin: compare the transfers of this time, such as 24h
+    #[arg(long = "for", id = "duration", value_name = "TIME", value_parser = time)]
+    pub duration: Option<Duration>,
+    /// Begin: accelerate this share of devices, and leave the others untouched [default: 50%]
     #[arg(long, value_name = "PERCENT", value_parser = share, requires = "duration")]
     pub share: Option<f64>,
-    /// Begin: compare the transfers of this time, such as 24h
-    #[arg(long = "for", id = "duration", value_name = "TIME", value_parser = time, requires = "share")]
-    pub duration: Option<Duration>,
-    /// Begin: seed of the choice of devices [default: random]
-    #[arg(long, value_name = "N", requires = "share")]
+    /// Begin: compare devices at the same time (parallel), or periods in which all devices are accelerated
+    /// with periods in which none is (switchback) [default: parallel]
+    #[arg(long, value_name = "DESIGN", requires = "duration")]
+    pub design: Option<DesignName>,
+    /// Begin: smallest change that matters, beside which chance is judged [default: 5%]
+    #[arg(long, value_name = "PERCENT", value_parser = practical, requires = "duration")]
+    pub practical: Option<f64>,
+    /// Begin: seed of the choice of devices and periods [default: random]
+    #[arg(long, value_name = "N", requires = "duration")]
     pub seed: Option<u32>,
     /// End the running experiment
-    #[arg(long, conflicts_with_all = ["share", "duration"])]
+    #[arg(long, conflicts_with = "duration")]
     pub stop: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Name of a design.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DesignName {
+    Parallel,
+    Switchback,
 }
 
 #[derive(clap::Args)]
@@ -103,11 +117,18 @@ pub struct GuardArgs {
     pub report: Option<PathBuf>,
 }
 
-/// Parses a share such as `50%`.
-fn share(text: &str) -> Result<f64, String> {
+/// Parses a percentage such as `50%`.
+fn percentage(text: &str) -> Option<f64> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    let share = number.map(|percent| percent / 100.0).filter(|share| (0.05..=0.95).contains(share));
+    number.map(|percent| percent / 100.0)
+}
+fn share(text: &str) -> Result<f64, String> {
+    let share = percentage(text).filter(|share| (0.05..=0.95).contains(share));
     share.ok_or_else(|| "allowed: 5% to 95%".to_owned())
+}
+fn practical(text: &str) -> Result<f64, String> {
+    let practical = percentage(text).filter(|practical| (0.0..=0.5).contains(practical));
+    practical.ok_or_else(|| "allowed: 0% to 50%".to_owned())
 }
 
 /// Parses a time such as `24h`, `7d` or `30 min`.

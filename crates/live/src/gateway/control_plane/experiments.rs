@@ -33,12 +33,13 @@ impl Experiments {
     ) -> Result<(), String> {
         match request {
             ExperimentRequest::Report => Ok(()),
-            ExperimentRequest::Start { share, duration, seed } => {
-                experiment::check(*share, *duration)?;
+            ExperimentRequest::Start { share, duration, seed, design, practical } => {
+                experiment::check(*share, *duration, *design, *practical)?;
                 self.check_idle()?;
                 let seed = seed.map_or_else(|| random().map(|seed| seed as u32), Ok);
                 let seed = seed.map_err(|error| format!("{error:#}"))?;
-                let plan = Plan { assignment: Assignment::new(seed, *share), duration: *duration };
+                let plan = Plan::new(*design, seed, *share, *duration);
+                let plan = practical.map_or(plan, |practical| plan.with_practical(practical));
                 let saved = Saved { experiment: Experiment::new(plan), overruled: false };
                 self.run(saved, config, choose).map_err(|error| format!("{error:#}"))
             }
@@ -78,14 +79,14 @@ impl Experiments {
         }
     }
     fn run(&mut self, saved: Saved, config: &GatewayConfig, choose: Choose<'_>) -> anyhow::Result<()> {
-        let (plan, state) = (*saved.experiment.plan(), saved.experiment.state());
+        let state = saved.experiment.state();
         let shared = Arc::new(Shared::new(saved, experiment::path(config), Table::new(&config.policy)));
         if state == State::Running {
             let interface = nix::net::if_::if_nametoindex(config.mobile.as_str());
             let interface = interface.with_context(|| format!("there is no interface {}", config.mobile))?;
             let tap = Tap::open(interface).context("cannot observe the interface")?;
             self.tap = tap.successor();
-            choose(plan.assignment)?;
+            shared.begin_period(choose)?;
             shared.save();
             experiment::watch(Arc::clone(&shared), tap).context("cannot start a thread")?;
         }
@@ -99,11 +100,18 @@ impl Experiments {
         let runs = self.shared.as_ref().is_some_and(|shared| shared.state() == State::Running);
         if runs { self.tap.open(interface) } else { Ok(()) }
     }
-    /// Acts on the end of an experiment: all devices are accelerated again, or none after harm. Returns,
+    /// Lets the next period of an experiment begin. Acts on the end of an experiment: all devices are
+    /// accelerated again, or none after harm. Returns,
     /// once, a message for the operator, and whether acceleration is off.
     pub fn check(&mut self, choose: Choose<'_>) -> Option<(bool, String)> {
         let shared = self.shared.as_ref()?;
+        let begun = shared.begin_period(choose);
         let state = shared.state();
+        if let (Err(error), State::Running) = (begun, state) {
+            shared.stop();
+            let _ = choose(Assignment::ALL); // it fails for the same reason
+            return Some((false, format!("the experiment is stopped: {error:#}")));
+        }
         if self.acted_on.replace(state) == Some(state) || state == State::Running {
             return None;
         }
@@ -115,7 +123,11 @@ impl Experiments {
         }
         let text = match state {
             State::Harm if off => {
-                let rows = status.report.iter().flat_map(|report| report.harm().map(describe));
+                let rows = status.report.iter().flat_map(|report| {
+                    let others = report.neighbours.iter().filter(|row| row.is_harmful());
+                    let others = others.map(|row| format!("of untouched devices, {}", describe(row)));
+                    report.rows.iter().filter(|row| row.is_harmful()).map(describe).chain(others)
+                });
                 let rows = rows.collect::<Vec<_>>().join("; ");
                 format!("acceleration does harm, and is off until the configuration is read again: {rows}")
             }
@@ -146,6 +158,7 @@ fn describe(row: &Row) -> String {
     let size = row.size.as_deref().map_or(String::new(), |size| format!(" of transfers {size}"));
     let name = match row.measure {
         Measure::Unfinished => "more transfers do not finish",
+        Measure::Time => "completion takes longer",
         _ => "goodput is lower",
     };
     let [low, high] = row.interval.map(|end| 100.0 * end);

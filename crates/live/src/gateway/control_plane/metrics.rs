@@ -9,7 +9,7 @@ use crate::gateway::counter::{CounterValues, Family};
 use crate::gateway::crash_recovery::rescuer::Rescue;
 use crate::gateway::experiment::ExperimentStatus;
 use paceline_pep::accelerator::Histogram;
-use paceline_pep::experiment::{Finding, Measure, State};
+use paceline_pep::experiment::{Finding, Measure, Row, State};
 use std::fmt::Write as _;
 
 /// A text under construction.
@@ -76,15 +76,22 @@ fn experiment(text: &mut Text, status: Option<&ExperimentStatus>) {
     for (arm, count) in ["accelerated", "untouched"].into_iter().zip(transfers) {
         text.value("experiment_transfers", &format!("{{arm=\"{arm}\"}}"), count);
     }
-    let row = status.and_then(|status| status.report.as_ref()?.overall(Measure::Goodput).cloned());
-    let row = row.filter(|row| row.finding != Finding::TooFewDevices);
+    let report = status.and_then(|status| status.report.as_ref());
     let help = "Goodput of accelerated devices by that of untouched ones, at the experiment's last look";
-    text.head("experiment_goodput_ratio", "gauge", help);
-    let [low, high] = row.as_ref().map_or([f64::NAN; 2], |row| row.interval);
-    for (bound, change) in
-        [("estimate", row.as_ref().map_or(f64::NAN, |row| row.change)), ("low", low), ("high", high)]
-    {
-        text.value("experiment_goodput_ratio", &format!("{{bound=\"{bound}\"}}"), 1.0 + change);
+    ratio(text, "experiment_goodput_ratio", help, report.and_then(|report| report.overall(Measure::Goodput)));
+    let help =
+        "Goodput of untouched devices beside accelerated ones by that without, at the experiment's last look";
+    let neighbours = report.and_then(|report| report.neighbours.as_ref());
+    ratio(text, "experiment_untouched_ratio", help, neighbours);
+}
+
+fn ratio(text: &mut Text, name: &str, help: &str, row: Option<&Row>) {
+    let row = row.filter(|row| row.finding != Finding::TooFewDevices);
+    text.head(name, "gauge", help);
+    let [low, high] = row.map_or([f64::NAN; 2], |row| row.interval);
+    let estimate = row.map_or(f64::NAN, |row| row.change);
+    for (bound, change) in [("estimate", estimate), ("low", low), ("high", high)] {
+        text.value(name, &format!("{{bound=\"{bound}\"}}"), 1.0 + change);
     }
 }
 

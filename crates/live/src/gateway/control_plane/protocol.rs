@@ -17,6 +17,7 @@
 use super::status::{DeviceStatus, FlowStatus, Status};
 use crate::gateway::experiment::ExperimentStatus;
 use paceline_net::Duration;
+use paceline_pep::experiment::Design;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -59,16 +60,22 @@ pub enum Request {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ExperimentRequest {
-    /// Begin one: the share of devices that are accelerated, the time, and the seed of the choice, which is
-    /// random if absent.
+    /// Begin one: the share of devices that are accelerated, the time, the seed of the choice, which is
+    /// random if absent, and how shares change over time.
     Start {
-        /// From 0.05 to 0.95.
+        /// From 0.05 to 0.95; of no effect in a switchback.
         share: f64,
         /// How long transfers are compared.
         duration: Duration,
         /// Seed of the choice of devices.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seed: Option<u32>,
+        /// `parallel` if absent.
+        #[serde(default)]
+        design: Design,
+        /// Smallest change that matters, from 0 to 0.5; 0.05 if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        practical: Option<f64>,
     },
     /// End the running one.
     Stop,

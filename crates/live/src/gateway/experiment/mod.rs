@@ -17,7 +17,7 @@ use crate::realtime::clock;
 use crate::service::confinement::{Confined, confine};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use paceline_net::Duration;
-use paceline_pep::experiment::{Experiment, Observer, Plan, Report, State};
+use paceline_pep::experiment::{Assignment, Design, Experiment, Observer, Plan, Report, State};
 use serde::{Deserialize, Serialize};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -92,6 +92,15 @@ impl Shared {
     pub fn overrule(&self) {
         lock(&self.saved).overruled = true;
         self.save();
+    }
+    /// Lets the next period begin if it is due: `choose` has its devices accelerated.
+    pub fn begin_period(&self, choose: &dyn Fn(Assignment) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let next = lock(&self.saved).experiment.next_period();
+        if let Some(assignment) = next {
+            choose(assignment)?;
+            lock(&self.saved).experiment.begin_period(clock::now());
+        }
+        Ok(())
     }
     /// Ends it on the operator's wish.
     pub fn stop(&self) {
@@ -205,13 +214,23 @@ fn take_look(shared: &Arc<Shared>) -> std::io::Result<Option<JoinHandle<()>>> {
 /// forgotten.
 pub const DURATIONS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(90 * 24 * 3600));
 
+/// The smallest change that may be said not to matter. Chosen: from half on, nothing would be found.
+const PRACTICAL: std::ops::RangeInclusive<f64> = 0.0..=0.5;
+
 /// Checks the plan of an operator.
-pub fn check(share: f64, duration: Duration) -> Result<(), String> {
+pub fn check(share: f64, duration: Duration, design: Design, practical: Option<f64>) -> Result<(), String> {
     if !(0.05..=0.95).contains(&share) {
         return Err(format!("share = {share}: allowed: 0.05 to 0.95"));
     }
-    if !(DURATIONS.0..=DURATIONS.1).contains(&duration) {
-        return Err(format!("duration = {duration}: allowed: {} to {}", DURATIONS.0, DURATIONS.1));
+    let least = match design {
+        Design::Parallel => DURATIONS.0,
+        Design::Switchback => Plan::least_switchback(),
+    };
+    if !(least..=DURATIONS.1).contains(&duration) {
+        return Err(format!("duration = {duration}: allowed: {least} to {}", DURATIONS.1));
+    }
+    if let Some(practical) = practical.filter(|practical| !PRACTICAL.contains(practical)) {
+        return Err(format!("practical = {practical}: allowed: 0 to 0.5"));
     }
     Ok(())
 }

@@ -166,6 +166,8 @@ mod tests {
             sent: 1100,
             repeated: 100,
             finished: true,
+            opened_at: clock::now(),
+            began_at: clock::now(),
         };
         (key, measured)
     }

@@ -87,10 +87,11 @@ fn transfers_are_exact_and_shown_and_nothing_is_left_after_an_end_or_a_crash() {
 }
 
 /// Prints the congestion control of a new socket.
-const CHOSEN: &str = "import socket; print(socket.socket().getsockopt(6, socket.TCP_CONGESTION, 16).split(b'\\0')[0].decode())";
+const CHOSEN: &str = "import socket
+print(socket.socket().getsockopt(6, socket.TCP_CONGESTION, 16).split(b'\\0')[0].decode())";
 
-/// A namespace keeps its default control after `kill -9` of the command. It is shown, the next control of that
-/// name takes its place, and `detach` ends it.
+/// A namespace keeps its default control after `kill -9` of the command. It is shown, the next control of
+/// that name takes its place, and `detach` ends it.
 #[test]
 fn a_namespace_with_the_control_of_a_killed_command_is_shown_and_freed() {
     let Some(host) = host() else { return };

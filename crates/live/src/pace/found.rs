@@ -108,7 +108,7 @@ impl Found {
     }
     /// Its parameters and connections, those with most data first.
     pub fn report(&self) -> anyhow::Result<Report> {
-        report::read(self, &self.settings)
+        report::read(&self.name, self.runs, &self.namespaces, &self.settings)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Parameters and connections of a registered control, from its maps.
 
-use super::found::Found;
 use super::layout::{Flow, Key, Settings};
 use super::maps::read_hint;
 use super::parameters::Control;
@@ -60,7 +59,7 @@ pub struct FlowReport {
 }
 
 /// Reads the maps that belong to these settings.
-pub fn read(found: &Found, settings: &Settings) -> anyhow::Result<Report> {
+pub fn read(name: &str, runs: bool, namespaces: &[String], settings: &Settings) -> anyhow::Result<Report> {
     let open = |id| MapHandle::from_map_id(id).context("a map of the control is gone");
     let (flows, hint) = (open(settings.flows_map)?, read_hint(&open(settings.hint_map)?)?);
     let read = |key: Vec<u8>| {
@@ -71,11 +70,11 @@ pub fn read(found: &Found, settings: &Settings) -> anyhow::Result<Report> {
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes_acked));
     let some = |ns: u64| (ns > 0).then(|| Duration::from_nanos(ns));
     Ok(Report {
-        name: found.name.clone(),
+        name: name.to_owned(),
         control: *Control::ALL.get(usize::from(settings.control)).context("an unknown control")?,
         process: settings.process,
-        runs: found.runs,
-        namespaces: found.namespaces.clone(),
+        runs,
+        namespaces: namespaces.to_owned(),
         rate: (settings.rate > 0).then_some(settings.rate),
         stated: some(settings.slots * settings.slot_ns),
         learned: some(hint.period_ns).filter(|_| settings.learn != 0),

@@ -58,7 +58,7 @@ enum Push {
 enum Reader {
     /// The program reads at once: the window stays.
     Reads(u32),
-    /// It stops behind so many bytes, for so many us; for ever if that is none.
+    /// The program stops behind so many bytes, for so many us; for ever if that is none.
     Stops(u32, u32, Option<u64>),
 }
 
@@ -104,7 +104,7 @@ struct Ends {
     edge: u32,
     echo: u32,
     free_at: u64,
-    /// The receiver: end of its data, what it has acknowledged, its right edge, and whether it reads again.
+    /// The receiver: end of its data, last acknowledgment, right edge, and whether it reads again.
     received: u32,
     answered: u32,
     advertised: u32,
@@ -143,8 +143,8 @@ impl Transfer {
         self.tick.map(|_| Timestamps { val, ecr })
     }
 
-    /// Sends `total` bytes from number 1 on, without a timer. Returns the bytes sent and those that the sender
-    /// sees acknowledged.
+    /// Sends `total` bytes from number 1 on, without a timer. Returns the bytes sent and those that the
+    /// sender sees acknowledged.
     fn run(&mut self, total: u32) -> (u32, u32) {
         let syn = TcpFlags::SYN;
         self.policer.on_policed_direction(at(1), &packet(true, 0, 0, syn, 0));

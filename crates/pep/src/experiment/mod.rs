@@ -6,7 +6,8 @@
 //!   devices. It measures both arms by the same rules.
 //! - `sums`: the sums over transfers of each device, by size of transfer.
 //! - `statistics`: permutation tests over devices and over pairs of periods, and Holm's correction.
-//! - `plan`: which devices are accelerated when; `pairs`: the values of two periods, of which one accelerates.
+//! - `plan`: which devices are accelerated when; `pairs`: the values of two periods, of which one
+//!   accelerates.
 //! - `machine`: the course of an experiment with its looks; `measure`, `report`: its findings.
 //!
 //! No clock and no input or output: the gateway hands in headers with their times.

@@ -1,4 +1,5 @@
-//! Experiments whose shares change over time, at sites with one queue for all devices and with a queue for each.
+//! Experiments whose shares change over time, at sites with one queue for all devices and with a queue for
+//! each.
 
 use super::*;
 use crate::experiment::{Finding, Measure};

@@ -4,9 +4,9 @@
 //! which a random one accelerates all devices and the other none (Bojinov, Simchi-Levi, Zhao, "Design and
 //! Analysis of Switchback Experiments", Management Science 2023): the difference is the effect of
 //! accelerating all, also where devices take capacity from each other. In the design `parallel` a share of
-//! the devices is accelerated; a quarter of the periods, one of each four, accelerates none, and the untouched
-//! devices are compared with themselves in the period beside it: the difference is the effect of others'
-//! acceleration on them.
+//! the devices is accelerated; a quarter of the periods, one of each four, accelerates none, and the
+//! untouched devices are compared with themselves in the period beside it: the difference is the effect of
+//! others' acceleration on them.
 
 use super::assignment::Assignment;
 use paceline_net::{Duration, Stream};

@@ -279,8 +279,8 @@ mod tests {
         assert_eq!((same.difference, same.margin, same.chance), (0.0, 0.0, 1.0));
     }
 
-    /// Differences with a heavy tail, 8 pairs, no effect: 5% of 2000 comparisons at most are significant, +- 5
-    /// standard deviations of 0.5%.
+    /// Differences with a heavy tail, 8 pairs, no effect: 5% of 2000 comparisons at most are significant, +-
+    /// 5 standard deviations of 0.5%.
     #[test]
     fn pairs_without_an_effect_give_no_false_alarms() {
         let mut alarms = 0;

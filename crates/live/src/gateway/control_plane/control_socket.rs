@@ -311,6 +311,7 @@ fn capture(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_pep::experiment::Design;
 
     #[test]
     fn a_stale_socket_is_replaced_and_any_other_file_is_kept() {
@@ -347,7 +348,13 @@ mod tests {
         for request in [Request::Status, Request::Flows, Request::Devices, report] {
             assert_eq!(allowed(&request), [true, true, false], "{request:?}");
         }
-        let start = ExperimentRequest::Start { share: 0.5, duration: Duration::from_secs(60), seed: None };
+        let start = ExperimentRequest::Start {
+            share: 0.5,
+            duration: Duration::from_secs(60),
+            seed: None,
+            design: Design::Parallel,
+            practical: None,
+        };
         let capture =
             parse(br#"{"capture":{"server":"10.0.0.1:1","mobile":"10.0.0.2:2","packets":1,"time":"1 s"}}"#);
         let stop = Request::Stop { limit: None };

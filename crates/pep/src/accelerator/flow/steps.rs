@@ -102,8 +102,8 @@ mod tests {
         }
     }
 
-    /// A client without SACK that invents ACKs, thousands within a round trip, while segments are sent again at
-    /// once. A whole flight is marked lost, or the mark is undone, once in that time.
+    /// A client without SACK that invents ACKs, thousands within a round trip, while segments are sent again
+    /// at once. A whole flight is marked lost, or the mark is undone, once in that time.
     #[test]
     fn acks_without_sack_take_few_steps_whatever_the_client_invents() {
         const ACKS: u64 = 4_000;

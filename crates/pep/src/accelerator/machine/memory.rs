@@ -3,8 +3,8 @@
 //! A device may hold a quarter of the memory that no other device holds, after the dynamic threshold of
 //! Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches" (1998). So n
 //! devices that hold as much as they can have 1/(n + 3) of the memory each, and a part is free for the next
-//! one: of many next ones, each gets a packet of the last 64th, until all memory is in use. Within this limit, the connections of a device together may hold twice what the path needs
-//! on both sides.
+//! one: of many next ones, each gets a packet of the last 64th, until all memory is in use. Within this
+//! limit, the connections of a device together may hold twice what the path needs on both sides.
 
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::rate::RateController;
@@ -40,8 +40,8 @@ pub(super) fn device_limit(config: &AcceleratorConfig, held: u64) -> u64 {
     (config.memory.0.saturating_sub(held) / DEVICE_DIVISOR).min(config.device_buffer.0)
 }
 
-/// Whether a device with a `limit` that holds `own` of `all` bytes gets no more. The last packet may exceed the
-/// memory.
+/// Whether a device with a `limit` that holds `own` of `all` bytes gets no more. The last packet may exceed
+/// the memory.
 pub(super) fn is_full(config: &AcceleratorConfig, all: u64, own: u64, limit: u64) -> bool {
     let memory = config.memory.0;
     let most = if own > 0 { memory - memory / RESERVE_DIVISOR } else { memory };

@@ -103,8 +103,8 @@ impl SackCheck {
         Change::None
     }
     /// The acknowledgment advanced to a place inside of data that a block had reported. A client acknowledges
-    /// all contiguous data that it has, so that either it has discarded data, or the blocks have other numbers
-    /// than the segments: higher ones, but not higher than all data.
+    /// all contiguous data that it has, so that either it has discarded data, or the blocks have other
+    /// numbers than the segments: higher ones, but not higher than all data.
     pub fn on_ack_inside_block(&mut self, in_use: bool) -> Change {
         self.inside = self.inside.saturating_add(1);
         if self.inside < THRESHOLD { Change::None } else { self.on_contradiction(in_use) }

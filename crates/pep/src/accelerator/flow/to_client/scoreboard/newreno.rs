@@ -5,8 +5,8 @@
 //! overtaken, as RACK would do. A partial acknowledgment reveals the next hole. One hole a round trip is too
 //! slow for many holes: when duplicate ACKs show that more than a few segments are missing, everything up to
 //! the end of the recovery is sent again, once. If a segment arrives that was not retransmitted, the recovery
-//! was spurious and is undone. To mark a flight as lost takes time for each segment: a client that invents ACKs
-//! causes it once in a round trip, and the undoing takes time for lost segments alone.
+//! was spurious and is undone. To mark a flight as lost takes time for each segment: a client that invents
+//! ACKs causes it once in a round trip, and the undoing takes time for lost segments alone.
 
 use crate::accelerator::flow::steps::step;
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;

@@ -124,16 +124,19 @@ pub enum Payload {
 
 impl Packet {
     /// A simulated TCP segment from `src` to `dst`, with the ports and `payload_len` of `tcp`.
+    #[inline]
     pub fn tcp(src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
         Parsed::tcp(src, dst, tcp).into()
     }
     /// The same in the memory of a packet that is no longer needed.
     #[must_use]
+    #[inline]
     pub fn tcp_in_place_of(mut self, src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
         *self.0 = Parsed::tcp(src, dst, tcp);
         self
     }
     /// The TCP header, if this is a TCP segment.
+    #[inline]
     pub fn tcp_header(&self) -> Option<&TcpHeader> {
         match &self.transport {
             Transport::Tcp(tcp) => Some(tcp),
@@ -166,6 +169,7 @@ impl Packet {
         }
     }
     /// Addresses and ports, if this is a TCP segment.
+    #[inline]
     pub fn flow_key(&self) -> Option<FlowKey> {
         let tcp = self.tcp_header()?;
         let (src, dst) = (self.ip.src, self.ip.dst);
@@ -188,6 +192,7 @@ impl Packet {
 }
 
 impl Parsed {
+    #[inline]
     fn tcp(src: IpAddr, dst: IpAddr, tcp: TcpHeader) -> Self {
         let ip = IpHeader { src, dst, traffic_class: 0, hop_limit: 64, special: false };
         let len = ip.plain_len() + 20 + tcp.options.wire_len() + tcp.payload_len;

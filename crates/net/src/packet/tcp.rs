@@ -158,6 +158,7 @@ pub struct SackBlocks {
 
 impl SackBlocks {
     /// The blocks present.
+    #[inline]
     pub fn as_slice(&self) -> &[(SeqNumber, SeqNumber)] {
         &self.blocks[..usize::from(self.len)]
     }

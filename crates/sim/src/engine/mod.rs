@@ -165,6 +165,7 @@ impl<N: Node> Engine<N> {
     }
 
     /// Changes a node at the present time, and delivers its output.
+    #[inline]
     pub fn change(&mut self, id: NodeId, change: impl FnOnce(&mut N)) {
         change(&mut self.nodes[id.index()]);
         let (wires, traffic, now) = (&self.wires[id.index()], &mut self.traffic, self.now);
@@ -187,6 +188,7 @@ impl<N: Node> Engine<N> {
         }
     }
     /// Delivers packets until no node emits any more at this time.
+    #[inline]
     fn deliver(&mut self) {
         while let Some((id, port, packet)) = self.traffic.undelivered.pop_front() {
             self.packets += 1;

@@ -92,6 +92,12 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     if let Some(sidelink) = &scenario.sidelink {
         sidelink::check(sidelink)?;
     }
+    if let Some(index) = scenario.stations.iter().position(|group| !group.proxy)
+        && scenario.core.path == Path::Direct
+    {
+        let allowed = "left out where core.path = \"direct\", without a proxy";
+        return Err(Problem::because(&format!("station.{index}.proxy"), "false", allowed));
+    }
     limits::check("accelerator", &scenario.accelerator)?;
     limits::check("split_tcp", &scenario.split_tcp)?;
     limits::check("cell", &scenario.cell)?;

@@ -42,8 +42,12 @@ pub struct Stations {
     pub path_returns: bool,
     /// Beside `[sidelink]`, whether each station has a peer with a direct link; else it is an ordinary
     /// station of the same eNB, whose other end is a server behind the core.
-    #[serde(skip_serializing_if = "has_peer")]
+    #[serde(skip_serializing_if = "is_true")]
     pub peer: bool,
+    /// Whether these stations' packets go through the proxy of `core.path`; else they pass it untouched, as
+    /// those of devices that share its network without being served by it.
+    #[serde(skip_serializing_if = "is_true")]
+    pub proxy: bool,
     /// TCP connections or UDP flows of each station.
     pub flows: u32,
     /// Direction of the data.
@@ -90,6 +94,7 @@ impl Default for Stations {
             path: Vec::new(),
             path_returns: false,
             peer: true,
+            proxy: true,
             flows: 1,
             direction: Direction::Download,
             traffic: Traffic::Tcp,
@@ -108,8 +113,8 @@ impl Default for Stations {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn has_peer(peer: &bool) -> bool {
-    *peer
+fn is_true(flag: &bool) -> bool {
+    *flag
 }
 
 /// Transport protocol of a station's data.

@@ -23,6 +23,7 @@ mod pauses;
 mod police;
 mod queues;
 mod series;
+mod shared_bottleneck;
 mod sidelink;
 mod station_tcp;
 mod swarm;

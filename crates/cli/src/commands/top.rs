@@ -242,6 +242,7 @@ mod tests {
             openings: 0,
             exposure: 77,
             held: 77,
+            sharing_devices: 0,
             counters: BTreeMap::default(),
         };
         Snapshot { status, flows }

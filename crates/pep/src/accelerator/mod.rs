@@ -209,4 +209,6 @@ pub struct DeviceSnapshot {
     pub delivered: u64,
     /// Rate towards it.
     pub rate: Rate,
+    /// Whether it was found to share a queue with others, and yields to them.
+    pub shares_queue: bool,
 }

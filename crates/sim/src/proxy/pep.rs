@@ -1,12 +1,13 @@
 //! A performance-enhancing proxy as a node, with a monitor on its stations' side.
 
-use super::STATIONS;
 use super::ledger::Ledger;
 use super::split::Split;
+use super::{SERVERS, STATIONS};
 use crate::core_network::Monitor;
 use paceline_net::{AddressTable, FlowKey, Instant, Node, Output, Packet, Port};
 use paceline_pep::Accelerator;
 use paceline_tcp::{Endpoint, LimitTimes};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
 /// Kind of proxy.
@@ -21,6 +22,9 @@ pub struct Pep {
     stations: AddressTable,
     monitor: Monitor,
     ledger: Ledger,
+    /// Stations whose packets pass untouched, and packets that do.
+    left_alone: Vec<bool>,
+    passing: VecDeque<(Port, Packet)>,
 }
 
 /// The proxy's part in one connection, as a sender.
@@ -33,15 +37,18 @@ pub(crate) enum Relay<'a> {
 }
 
 impl Pep {
-    /// An accelerator in front of `count` stations with these addresses.
-    pub fn accelerator(accelerator: Accelerator, stations: AddressTable, count: usize) -> Self {
-        let function = Function::Accelerator(Box::new(accelerator));
-        Self { function, stations, monitor: Monitor::new(count), ledger: Ledger::default() }
+    /// An accelerator in front of stations with these addresses, of which it leaves some alone.
+    pub fn accelerator(accelerator: Accelerator, stations: AddressTable, left_alone: Vec<bool>) -> Self {
+        Self::new(Function::Accelerator(Box::new(accelerator)), stations, left_alone)
     }
-    /// Split TCP in front of `count` stations with these addresses.
-    pub fn split(split: Split, stations: AddressTable, count: usize) -> Self {
-        let (function, monitor) = (Function::Split(Box::new(split)), Monitor::new(count));
-        Self { function, stations, monitor, ledger: Ledger::default() }
+    /// Split TCP in front of stations with these addresses, of which it leaves some alone.
+    pub fn split(split: Split, stations: AddressTable, left_alone: Vec<bool>) -> Self {
+        Self::new(Function::Split(Box::new(split)), stations, left_alone)
+    }
+    fn new(function: Function, stations: AddressTable, left_alone: Vec<bool>) -> Self {
+        let monitor = Monitor::new(left_alone.len());
+        let (ledger, passing) = (Ledger::default(), VecDeque::new());
+        Self { function, stations, monitor, ledger, left_alone, passing }
     }
     /// Whether the proxy is an accelerator.
     pub(crate) fn is_accelerator(&self) -> bool {
@@ -81,10 +88,16 @@ impl Pep {
 
 impl Node for Pep {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
-        if from == STATIONS
-            && let Some(station) = self.stations.get(packet.ip.src)
-        {
+        let station = self.stations.get(if from == STATIONS { packet.ip.src } else { packet.ip.dst });
+        if let Some(station) = station.filter(|_| from == STATIONS) {
             self.monitor.observe(now, &packet, station, false);
+        }
+        if let Some(station) = station.filter(|station| self.left_alone[*station]) {
+            let to = if from == STATIONS { SERVERS } else { STATIONS };
+            if to == STATIONS {
+                self.monitor.observe(now, &packet, station, true);
+            }
+            return self.passing.push_back((to, packet));
         }
         if let (Function::Accelerator(_), Some(key)) = (&self.function, packet.flow_key()) {
             self.ledger.touch(if from == STATIONS { key.reversed() } else { key });
@@ -95,6 +108,9 @@ impl Node for Pep {
         self.node().handle_timeout(now);
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
+        if let Some((to, packet)) = self.passing.pop_front() {
+            return Some(Output::Transmit(to, packet));
+        }
         let Some(output) = self.node().poll_output(now) else {
             if let Function::Accelerator(accelerator) = &mut self.function {
                 self.ledger.update(now, accelerator);

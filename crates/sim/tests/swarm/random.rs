@@ -39,6 +39,7 @@ fn random_stations(stream: &mut Stream) -> Stations {
         path: Vec::new(),
         path_returns: false,
         peer: true,
+        proxy: true,
         downlink_sinr: SinrRange::fixed(low),
         uplink_sinr: SinrRange::fixed(stream.uniform_in(-8.0, 15.0)),
         fading: paceline_net::units::Db(stream.uniform_in(0.0, 6.0)),

@@ -154,6 +154,8 @@ pub fn text(snapshot: &Snapshot, version: &str, health: &Health) -> String {
         snapshot.exposure,
     );
     text.gauge("held_bytes", "Bytes buffered for devices", snapshot.held);
+    let help = "Devices that were found to share a queue with others, and yield to them";
+    text.gauge("sharing_devices", help, snapshot.sharing_devices);
     process(&mut text, &health.process);
     crashes(&mut text, health);
     let stopped = u8::from(snapshot.filter_stopped);

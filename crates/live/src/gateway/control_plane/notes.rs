@@ -19,6 +19,8 @@ pub struct Conditions {
     pub unguarded: bool,
     /// Interfaces that were removed.
     pub gone: Option<String>,
+    /// Devices were found to share a queue.
+    pub sharing: bool,
 }
 
 /// The notes in force.
@@ -63,6 +65,14 @@ impl Notes {
                  behind the gateway, on another machine or in another namespace"
             ));
         }
+        if conditions.sharing {
+            found.push(
+                "several devices lose packets in a queue that they share behind the gateway (a backhaul, an access \
+                 point, a shaper): they yield to each other as connections of CUBIC would, and acceleration gains \
+                 little there; `paceline gateway experiment --design switchback` measures it"
+                    .to_owned(),
+            );
+        }
         let is_new = |note: &&String| !self.current.contains(note);
         let new = found.iter().filter(is_new).cloned().collect();
         // The log has this one already.
@@ -80,6 +90,18 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shared_queue_is_said_once() {
+        let config = GatewayConfig::parse("box.toml", "server = \"srv\"\nmobile = \"mob\"\n").unwrap();
+        let mut notes = Notes::default();
+        let mut check = |sharing| {
+            let conditions = Conditions { sharing, ..Conditions::default() };
+            let new = notes.check(&config, &CounterValues::default(), &conditions).len();
+            (new, notes.current().len())
+        };
+        assert_eq!([false, true, true, false].map(&mut check), [(0, 0), (1, 1), (0, 1), (0, 0)]);
+    }
 
     #[test]
     fn a_note_on_refused_frames_appears_once_and_goes_when_there_are_none() {

@@ -65,6 +65,8 @@ pub struct Snapshot {
     pub exposure: u64,
     /// Bytes buffered.
     pub held: u64,
+    /// Devices that were found to share a queue.
+    pub sharing_devices: u64,
     /// Round-trip times between gateway and devices, in ns.
     pub round_trips: accelerator::Times,
     /// Round-trip times less the connection's minimum, in ns.
@@ -93,6 +95,7 @@ impl Snapshot {
         self.openings += part.openings;
         self.exposure += part.exposure;
         self.held += part.held;
+        self.sharing_devices += part.sharing_devices;
         self.round_trips.add(&part.round_trips);
         self.queue_delays.add(&part.queue_delays);
         self.rates.add(&part.rates);

@@ -84,6 +84,9 @@ pub struct DeviceStatus {
     /// Sending rate towards it, by the rate control, in b/s.
     #[serde(default)]
     pub allowed: u64,
+    /// Whether it was found to share a queue with others, and yields to them.
+    #[serde(default)]
+    pub shares_queue: bool,
 }
 
 /// The gateway as a whole.
@@ -125,6 +128,9 @@ pub struct Status {
     pub exposure: u64,
     /// Bytes buffered.
     pub held: u64,
+    /// Devices that were found to share a queue with others.
+    #[serde(default)]
+    pub sharing_devices: u64,
     /// All counters, by name.
     pub counters: BTreeMap<String, u64>,
 }
@@ -173,7 +179,7 @@ impl FlowStatus {
 /// The rate is not known: it follows from two looks.
 impl From<DeviceSnapshot> for DeviceStatus {
     fn from(device: DeviceSnapshot) -> Self {
-        let DeviceSnapshot { address, flows, held, in_flight, delivered, rate } = device;
-        Self { address, flows, held, in_flight, delivered, rate: 0, allowed: rate.0 }
+        let DeviceSnapshot { address, flows, held, in_flight, delivered, rate, shares_queue } = device;
+        Self { address, flows, held, in_flight, delivered, rate: 0, allowed: rate.0, shares_queue }
     }
 }

@@ -488,6 +488,8 @@ impl Engine {
         snapshot.flow_count = self.flow_count() as u64;
         snapshot.openings = self.opening_count() as u64;
         (snapshot.exposure, snapshot.held) = (self.exposure(), self.held());
+        let sharing = self.accelerators().map(Accelerator::sharing_devices).sum::<usize>();
+        snapshot.sharing_devices = sharing as u64;
         self.accelerators().for_each(|accelerator| snapshot.add_histograms(accelerator.stats()));
     }
     /// Bytes acknowledged to servers that clients have not acknowledged.

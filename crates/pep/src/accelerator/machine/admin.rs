@@ -201,6 +201,10 @@ impl Accelerator {
     pub fn count_mid_flow(&mut self) {
         self.shared.stats.bypass(BypassReason::MidFlow);
     }
+    /// Devices that were found to share a queue with others.
+    pub fn sharing_devices(&self) -> usize {
+        self.shared.sharing as usize
+    }
     /// Connections being accelerated.
     pub fn flow_count(&self) -> usize {
         self.flows.len()
@@ -248,6 +252,7 @@ impl Accelerator {
             in_flight: device.in_flight,
             delivered: device.delivered(),
             rate: device.control.rate(),
+            shares_queue: device.shares_queue,
         });
         (some.collect(), self.devices.after(from, count))
     }

@@ -153,6 +153,7 @@ impl Accelerator {
         self.due.retain(|other| *other != slot);
         if device.flows == 0 {
             self.ready.retain(|other| *other != id);
+            self.shared.sharing -= u32::from(device.shares_queue);
             self.devices.remove(id);
         } else if !device.ready && !device.backlog.is_empty() {
             device.ready = true;

@@ -53,6 +53,8 @@ pub(in crate::accelerator) struct Device {
     pub detachable_since: Option<Instant>,
     pub alarm: Alarm,
     pub fading: Fading,
+    /// Whether it was found to share a queue with others.
+    pub shares_queue: bool,
     /// Lost bytes that the rate control has not been told: ACKs that deliver nothing report losses as well.
     pub unreported_lost: u64,
     /// The same of bytes that were sent past the client's window.
@@ -105,6 +107,7 @@ impl Device {
             detachable_since: None,
             alarm: Alarm::default(),
             fading: Fading::default(),
+            shares_queue: false,
             unreported_lost: 0,
             unreported_lost_beyond: 0,
             longest: u32::MAX,
@@ -233,6 +236,8 @@ mod tests {
             in_flight: 0,
             app_limited: false,
             fading: false,
+            others_share: false,
+            others_lose: false,
             without_sack: false,
         }
     }

@@ -33,7 +33,7 @@ use crate::accelerator::machine::opening::Openings;
 use crate::accelerator::machine::shared::Shared;
 use crate::accelerator::machine::timers::Timers;
 use crate::accelerator::rate::sample::{AckSample, LossSample};
-use crate::accelerator::stats::{AcceleratorStats, BypassReason};
+use crate::accelerator::stats::BypassReason;
 use paceline_net::fragments::{Fragments, is_fragment};
 use paceline_net::identification::Identifications;
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
@@ -314,7 +314,7 @@ impl Accelerator {
                 let (verdict, delivery) = entry.flow.on_client(&mut cx, packet);
                 let past_window = cx.past_window;
                 self.shared.note_past_window(device, past_window);
-                on_delivery(now, entry, device, &mut self.shared.stats, &delivery);
+                on_delivery(now, entry, device, &mut self.shared, &delivery);
                 verdict
             }
         };
@@ -354,12 +354,16 @@ impl Accelerator {
     }
 }
 
+/// Devices that were found to share a queue, from which the losses of others are taken for those of the same
+/// queue. Chosen: one alone may be wrong.
+const MIN_SHARING: u32 = 2;
+
 /// Reports an ACK of a connection's client to its device's rate control and detection of fading.
 fn on_delivery(
     now: Instant,
     entry: &mut FlowEntry,
     device: &mut Device,
-    stats: &mut AcceleratorStats,
+    shared: &mut Shared,
     delivery: &Delivery,
 ) {
     let FlowEntry { flow, charged, .. } = entry;
@@ -381,7 +385,7 @@ fn on_delivery(
     let capacity_in = |time| device.control.capacity_in(time);
     device.fading.on_ack(now, rtt.srtt().unwrap_or_default(), capacity_in, &losses);
     if let Some(sample) = delivery.rtt {
-        stats.on_rtt(sample, rtt.min(), device.control.rate());
+        shared.stats.on_rtt(sample, rtt.min(), device.control.rate());
     }
     device.unreported_lost += delivery.lost;
     device.unreported_lost_beyond += delivery.lost_beyond_window;
@@ -398,7 +402,15 @@ fn on_delivery(
             app_limited: false,
             fading: flow.to_client().is_fading(),
             without_sack: !flow.uses_sack(),
+            others_share: shared.sharing >= MIN_SHARING + u32::from(device.shares_queue),
+            others_lose: shared.lossy.others(now, device.address),
         };
         device.on_ack(now, sample);
+        if device.control.loses_much() {
+            shared.lossy.note(now, device.address);
+        }
+        let shares = device.control.shares_queue();
+        shared.sharing = shared.sharing + u32::from(shares) - u32::from(device.shares_queue);
+        device.shares_queue = shares;
     }
 }

@@ -9,8 +9,12 @@ use crate::accelerator::machine::memory;
 use crate::accelerator::machine::past_windows::PastWindows;
 use crate::accelerator::stats::AcceleratorStats;
 use crate::accelerator::{Side, Transmission};
-use paceline_net::{Instant, Packet};
+use paceline_net::{Duration, Instant, Packet};
 use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// How long the losses of a device are those of the present. Chosen: some windows of `congestion`.
+const LATELY: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(in crate::accelerator) struct Shared {
@@ -27,6 +31,26 @@ pub(in crate::accelerator) struct Shared {
     /// Until then clients may have data that bypassed the machine.
     pub unseen_until: Instant,
     pub past_windows: PastWindows,
+    /// Devices that were found to share a queue with others.
+    pub sharing: u32,
+    pub lossy: Lossy,
+}
+
+/// The devices that lost much last: two of them tell each device whether another one did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::accelerator) struct Lossy([Option<(IpAddr, Instant)>; 2]);
+
+impl Lossy {
+    pub fn note(&mut self, now: Instant, device: IpAddr) {
+        if self.0[0].is_none_or(|(last, _)| last != device) {
+            self.0[1] = self.0[0];
+        }
+        self.0[0] = Some((device, now));
+    }
+    /// Whether another device has lost much lately.
+    pub fn others(&self, now: Instant, device: IpAddr) -> bool {
+        self.0.iter().flatten().any(|(other, at)| *other != device && now.since(*at) < LATELY)
+    }
 }
 
 impl Shared {
@@ -40,6 +64,8 @@ impl Shared {
             draining: None,
             unseen_until: Instant::ZERO,
             past_windows: PastWindows::default(),
+            sharing: 0,
+            lossy: Lossy::default(),
         }
     }
     /// Forwards a packet as it is.

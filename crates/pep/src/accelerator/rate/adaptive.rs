@@ -13,13 +13,15 @@
 //! `short_buffer`, which caps the queue. After lossy round trips packets are paced evenly, since a buffer of
 //! a few packets drops bursts, and the flight after a repair that opens the client's window at once is
 //! bounded by `refill`. Losses while the buffer had room (`buffer_high_water`), and in the silences of a
-//! radio that fades (`fading`), are the radio's. Left out: ECN.
+//! radio that fades (`fading`), are the radio's. A device that shares its
+//! queue with others yields to them (`congestion`). Left out: ECN.
 
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
 use crate::accelerator::rate::load_delay::LoadDelay;
 use crate::accelerator::rate::losses::ack_due::MIN_SILENCE;
 use crate::accelerator::rate::losses::buffer_high_water::BufferHighWater;
+use crate::accelerator::rate::losses::congestion::{Congestion, Signs};
 use crate::accelerator::rate::losses::flight_cap::{FlightCap, FlightRound, is_notable};
 use crate::accelerator::rate::losses::refill::{Opening, Refill};
 use crate::accelerator::rate::losses::short_buffer::{Round, ShortBuffer, is_lossy};
@@ -131,6 +133,7 @@ pub(in crate::accelerator) struct Adaptive {
     /// Until then bytes that such a client acknowledges may have been counted when its duplicate ACKs came.
     recovery_until: Instant,
     window: u64,
+    congestion: Congestion,
 }
 
 impl Adaptive {
@@ -162,6 +165,7 @@ impl Adaptive {
             without_sack: false,
             recovery_until: Instant::ZERO,
             window: INITIAL_WINDOW_BYTES,
+            congestion: Congestion::default(),
         }
     }
     fn min_rtt(&self) -> Duration {
@@ -195,6 +199,16 @@ impl Adaptive {
     pub fn on_ack(&mut self, now: Instant, sample: &AckSample) {
         // Losses of fades are no sign of a short buffer.
         let lost = if sample.fading { 0 } else { sample.lost };
+        let signs = Signs {
+            delivered: sample.delivered,
+            lost,
+            rtt: sample.rtt,
+            min_rtt: self.min_rtt(),
+            in_flight: sample.in_flight + sample.delivered + lost,
+            others_share: sample.others_share,
+            others_lose: sample.others_lose,
+        };
+        self.congestion.on_ack(now, &signs);
         let sample = &AckSample { fading: sample.fading || now < self.lossy_radio_until, ..*sample };
         let gap = now.since(self.last_ack_at);
         self.last_ack_at = now;
@@ -372,7 +386,7 @@ impl Adaptive {
         let bandwidth_before = self.bandwidth();
         let conditions = SampleConditions {
             queue_rtt: self.min_rtt() + self.target_delay.min(),
-            window_reduced: self.min_rtt.is_probing() || self.capped,
+            window_reduced: self.min_rtt.is_probing() || self.capped || self.is_yielding(),
             radio_loss: self.is_radio_loss(now),
             counted_twice: now < self.recovery_until,
         };
@@ -409,8 +423,11 @@ impl Adaptive {
 
     /// Pacing rate.
     pub fn rate(&self) -> Rate {
+        if self.congestion.shares_queue() {
+            return Rate(self.congestion.rate().0.max(64_000));
+        }
         let rate = if self.refill.is_at_bandwidth() { self.bandwidth() } else { self.unbounded_rate() };
-        Rate((rate as u64).max(64_000))
+        Rate((rate as u64).min(self.congestion.rate().0).max(64_000))
     }
     /// Pacing rate in bit/s where no refill bounds it.
     fn unbounded_rate(&self) -> f64 {
@@ -454,14 +471,26 @@ impl Adaptive {
         self.startup
     }
     pub fn window(&self) -> u64 {
-        self.window
+        if self.congestion.shares_queue() {
+            return self.congestion.window();
+        }
+        self.window.min(self.congestion.window())
+    }
+    pub fn shares_queue(&self) -> bool {
+        self.congestion.shares_queue()
+    }
+    pub fn loses_much(&self) -> bool {
+        self.congestion.loses_much()
+    }
+    fn is_yielding(&self) -> bool {
+        self.congestion.is_yielding()
     }
     /// Bytes in flight up to which sending past the client's advertised window is useful: a little more than
     /// the window. A client's window of exactly the same size would make every sample application-limited,
     /// and the estimate could not grow. Ahead of a short buffer it must not grow, and ahead of one that lost
     /// much nothing is sent past the client's window.
     pub fn useful_window(&self) -> u64 {
-        if self.flight_cap.is_beyond_limit() {
+        if self.flight_cap.is_beyond_limit() || self.is_yielding() {
             0
         } else if self.short_buffer.cap().is_some() {
             self.window

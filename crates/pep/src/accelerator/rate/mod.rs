@@ -117,6 +117,14 @@ impl RateController {
             Self::Adaptive(control) => control.is_in_startup(),
         }
     }
+    /// Whether the device was found to share a queue with others.
+    pub fn shares_queue(&self) -> bool {
+        matches!(self, Self::Adaptive(control) if control.shares_queue())
+    }
+    /// Whether the device loses so much that it might share a queue.
+    pub fn loses_much(&self) -> bool {
+        matches!(self, Self::Adaptive(control) if control.loses_much())
+    }
     /// Bytes that the path delivers in `time` at its estimated capacity.
     pub fn capacity_in(&self, time: Duration) -> u64 {
         let rate = match self {

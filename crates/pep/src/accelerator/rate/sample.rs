@@ -27,6 +27,10 @@ pub(in crate::accelerator) struct AckSample {
     pub fading: bool,
     /// The client does not use SACK: losses of several round trips are found at once.
     pub without_sack: bool,
+    /// Several other devices were found to share a queue.
+    pub others_share: bool,
+    /// Another device has lost much lately.
+    pub others_lose: bool,
 }
 
 /// The losses that one acknowledgment reveals, for the fade detector of the client's device. All in bytes.

@@ -250,6 +250,7 @@ impl ControlPlane {
             openings: snapshot.openings,
             exposure: snapshot.exposure,
             held: snapshot.held,
+            sharing_devices: snapshot.sharing_devices,
             counters: snapshot.counters.by_name(),
         }
     }
@@ -448,6 +449,7 @@ impl ControlPlane {
             halted: lock(&self.steering).as_ref().is_some_and(Steering::is_halted),
             unguarded: !self.is_guarded(),
             gone: lock(&self.away).gone().map(str::to_owned),
+            sharing: snapshot.sharing_devices > 0,
         };
         lock(&self.notes).check(&config, &snapshot.counters, &conditions)
     }

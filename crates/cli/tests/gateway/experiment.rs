@@ -46,7 +46,7 @@ impl Town {
                     addresses.into_iter().map(add).collect::<String>()
                 ),
             );
-            // It stands for a cable, which programs on a busy machine do not slow down.
+            // The line stands for a cable, which programs on a busy machine do not slow down.
             let command = format!("nice -n -20 python3 {DELAY_LINE} line {port} 20");
             testbed.start(namespace, &format!("line-{port}"), &command)
         };

@@ -73,6 +73,8 @@ def test_the_lock_is_released_during_a_run() -> None:
 
 def test_ctrl_c_ends_a_run() -> None:
     code = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 import paceline
 scenario = paceline.Scenario.load("uplink-limited").edit(run__duration="80000 s")
 print("started", flush=True)

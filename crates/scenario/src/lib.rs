@@ -5,38 +5,32 @@
 //! states the allowed values. [`load`] reads and checks a file. [`reference`] makes the reference
 //! (docs/scenario.md) and the JSON schema from the same definitions.
 
-mod cell;
-mod cellular;
-mod check;
+mod access;
+mod checks;
 mod core_network;
-mod deployment;
-mod handover;
 mod limits;
-mod link;
 mod load;
 mod pacing_pattern;
 mod path;
 mod queue;
 pub mod reference;
-mod sidelink;
 mod stations;
 mod tcp;
-mod warnings;
 
-pub use cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
-pub use cell::{Nr, Pattern, RatName, RlcMode, Scheduler};
-pub use cellular::Cellular;
+pub use access::cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
+pub use access::cell::{Nr, Pattern, RatName, RlcMode, Scheduler};
+pub use access::cellular::Cellular;
+pub use access::deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
+pub use access::handover::{Handover, HandoverFate, HandoverTrigger, Place};
+pub use access::link::{FixedLink, Link, TraceFile, TraceLink};
+pub use access::sidelink::{
+    Movement, Sidelink, SidelinkFate, SidelinkPath, SidelinkSelection, TrailingReport, Waypoint,
+};
 pub use core_network::{AckDirection, Core, Hop, Police};
-pub use deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
-pub use handover::{Handover, HandoverFate, HandoverTrigger, Place};
-pub use link::{FixedLink, Link, TraceFile, TraceLink};
 pub use load::{ScenarioError, load, load_with, with_setting};
 pub use pacing_pattern::PacingPattern;
 pub use path::{Accelerator, AcceleratorPacing, AcceleratorProfile, Path, SplitTcp};
 pub use queue::{Codel, QueueDiscipline};
-pub use sidelink::{
-    Movement, Sidelink, SidelinkFate, SidelinkPath, SidelinkSelection, TrailingReport, Waypoint,
-};
 pub use stations::{Direction, SinrRange, Stations, Traffic, UdpArrivals};
 pub use tcp::{StationTcp, Tcp};
 
@@ -196,7 +190,7 @@ impl Scenario {
         let unused = CELL_TABLES.iter().filter(|name| !(nr_pairs && **name == "cell"));
         unused.for_each(|name| drop(table.remove(*name)));
         if nr_pairs {
-            sidelink::keep_nr_keys(&mut table);
+            access::sidelink::keep_nr_keys(&mut table);
         }
         if self.sidelink.is_some() {
             PROXY_TABLES.iter().for_each(|name| drop(table.remove(*name)));

@@ -2,7 +2,7 @@
 //! reads the traces. An error names file, line, key, value and allowed values.
 
 use super::Scenario;
-use super::check;
+use super::checks::tables;
 use paceline_net::trace::Trace;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -92,14 +92,14 @@ pub fn load_with(
     let lines = lines_of_keys(&resolved);
     let given = |key: &str| lines.contains_key(key);
     let place = |key: &str| if changed { None } else { lines.get(key).copied() };
-    let problem = check::exclusions(&scenario, &given).and_then(|()| {
+    let problem = tables::exclusions(&scenario, &given).and_then(|()| {
         scenario.link.iter_mut().for_each(super::Link::resolve);
         if !scenario.has_core() {
             scenario.core.hops.clear(); // a peer has no wired path
         }
         scenario.complete_tcp();
         scenario.cell.resolve(&given);
-        check::check(&scenario)
+        tables::check(&scenario)
     });
     problem.map_err(|problem| ScenarioError {
         file: file.to_owned(),

@@ -1,8 +1,8 @@
 //! Tables `[[station]]`: groups of stations of one kind, their radio conditions, and their traffic.
 
-use super::handover::Place;
 use super::limits::{self, Allowed, Limit, Problem, Section, key, numbers, quantities, rates, relation};
 use super::tcp::{StationTcp, Tcp};
+use crate::Place;
 use paceline_net::units::Db;
 use paceline_net::{Bytes, Duration, Rate, Stream};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

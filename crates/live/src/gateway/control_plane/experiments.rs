@@ -1,7 +1,7 @@
 //! The experiment of a gateway, as the control plane handles it: begun and ended by requests, gone on with
 //! after a restart. The kernel program is told which devices are accelerated, by a function of the caller.
 
-use super::protocol::ExperimentRequest;
+use super::socket::protocol::ExperimentRequest;
 use crate::gateway::config::GatewayConfig;
 use crate::gateway::experiment::{self, ExperimentStatus, Saved, Shared, Successor, Tap};
 use crate::gateway::policy::Table;

@@ -470,18 +470,23 @@ impl Adaptive {
     pub fn is_in_startup(&self) -> bool {
         self.startup
     }
+    /// Bytes that may be in flight. Behind a shared queue CUBIC's alone: the window for a delay grows with
+    /// the rate, so that unequal shares would stay.
     pub fn window(&self) -> u64 {
         if self.congestion.shares_queue() {
             return self.congestion.window();
         }
         self.window.min(self.congestion.window())
     }
+    /// Whether other devices were found to fill the queue too.
     pub fn shares_queue(&self) -> bool {
         self.congestion.shares_queue()
     }
+    /// Whether so much is lost that this may be so.
     pub fn loses_much(&self) -> bool {
         self.congestion.loses_much()
     }
+    /// Whether it is so, or a trial is under way.
     fn is_yielding(&self) -> bool {
         self.congestion.is_yielding()
     }

@@ -1,11 +1,11 @@
 //! The values that the keys of `[cell]` may have, in LTE and in NR.
 
-use super::super::limits::{
+use super::plan::{CellPlan, SR_SLOTS};
+use super::{Cell, RatName, SPACINGS_KHZ};
+use crate::limits::{
     self, Allowed, Limit, Problem, Section, key, numbers, one_of, one_of_ms, quantities, relation,
     steps_or_one_of_ms, whole_ms,
 };
-use super::plan::{CellPlan, SR_SLOTS};
-use super::{Cell, RatName, SPACINGS_KHZ};
 use paceline_net::units::Hertz;
 use paceline_net::{Bytes, Duration};
 use paceline_ran::resource_blocks;

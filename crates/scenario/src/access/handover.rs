@@ -1,6 +1,6 @@
 //! Table `[handover]`: changes of the serving cell in a deployment, radio link monitoring, and forwarding.
 
-use super::limits::{
+use crate::limits::{
     self, Allowed, Limit, Problem, Section, key, numbers, one_of, one_of_ms, relation, whole_ms,
 };
 use paceline_net::Duration;
@@ -153,7 +153,7 @@ impl Section for Handover {
 }
 
 /// Checks the table, and the keys that depend on each other.
-pub(super) fn check(table: &Handover, beside_deployment: bool) -> Result<(), Problem> {
+pub(crate) fn check(table: &Handover, beside_deployment: bool) -> Result<(), Problem> {
     limits::check("handover", table)?;
     Problem::unless(
         beside_deployment,
@@ -191,10 +191,10 @@ impl Section for Place {
 }
 
 /// Checks the way of a group of stations.
-pub(super) fn check_path(
+pub(crate) fn check_path(
     group: &str,
     path: &[Place],
-    deployment: Option<&super::Deployment>,
+    deployment: Option<&crate::Deployment>,
 ) -> Result<(), Problem> {
     let key = format!("{group}.path");
     let moves = path.is_empty() || deployment.is_some();

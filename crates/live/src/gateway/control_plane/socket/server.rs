@@ -1,10 +1,10 @@
 //! The control socket: a Unix stream socket on which a running gateway answers the requests of
 //! [`super::protocol`].
 
-use super::capture;
-use super::operations::{ControlPlane, TOP_DEVICES};
 use super::protocol::{ExperimentRequest, Request, Response};
 use crate::gateway::config::CONTROL_FOLDER;
+use crate::gateway::control_plane::capture;
+use crate::gateway::control_plane::operations::{ControlPlane, TOP_DEVICES};
 use crate::realtime::clock;
 use crate::service::{peer, privileges};
 use anyhow::{Context, bail};

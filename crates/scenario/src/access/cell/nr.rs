@@ -1,6 +1,6 @@
 //! Table `[cell.nr]`: the keys of an NR cell that LTE does not have.
 
-use super::super::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities};
+use crate::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities};
 use paceline_net::Duration;
 use paceline_ran::nr::mcs::McsTable;
 use schemars::JsonSchema;

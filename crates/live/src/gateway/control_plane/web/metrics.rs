@@ -4,7 +4,7 @@
 //! for every device that ever had a connection.
 
 use super::process::Process;
-use super::requests::Snapshot;
+use crate::gateway::control_plane::requests::Snapshot;
 use crate::gateway::counter::{CounterValues, Family};
 use crate::gateway::crash_recovery::rescuer::Rescue;
 use crate::gateway::experiment::ExperimentStatus;

@@ -15,12 +15,12 @@ mod plan;
 mod plan_tests;
 
 pub use ack_filter::AckFilter;
-pub(super) use allowed::check;
+pub(crate) use allowed::check;
 pub use nr::{ConfiguredGrant, McsTableName, Nr};
 pub use pattern::{CommonPeriod, Pattern};
 pub use plan::CellPlan;
 
-use super::limits;
+use crate::limits;
 use paceline_net::units::Hertz;
 use paceline_net::{Bytes, Duration};
 use schemars::JsonSchema;
@@ -233,7 +233,7 @@ impl Default for Cell {
 impl Cell {
     /// Completes the keys that were left out and whose defaults depend on the technology. `given` is true for
     /// the keys of the file.
-    pub(super) fn resolve(&mut self, given: &dyn Fn(&str) -> bool) {
+    pub(crate) fn resolve(&mut self, given: &dyn Fn(&str) -> bool) {
         let by_keys = self.pattern.is_some() || self.tdd_configuration.is_some();
         let tdd = self.duplex.map_or(by_keys, |duplex| duplex == DuplexMode::Tdd);
         if self.rat == RatName::Lte {

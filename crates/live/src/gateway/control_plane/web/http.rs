@@ -5,8 +5,8 @@
 //! gets nothing.
 
 use super::hosts::Hosts;
-use super::operations::{ControlPlane, TOP_DEVICES};
-use super::protocol::Response;
+use crate::gateway::control_plane::operations::{ControlPlane, TOP_DEVICES};
+use crate::gateway::control_plane::socket::protocol::Response;
 use crate::realtime::clock;
 use crate::service::confinement::{Confined, confine};
 use crate::service::log::{self, Level};

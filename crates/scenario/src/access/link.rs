@@ -2,8 +2,8 @@
 //! inner table, whose name is the kind of link: `fixed`, `trace`, `hspa` or `lte_early`.
 
 use super::cellular::{self, Cellular};
-use super::limits::{self, Limit, Problem, Section, key, numbers, quantities, rates, relation};
-use super::queue::{self, Codel, QueueDiscipline};
+use crate::limits::{self, Limit, Problem, Section, key, numbers, quantities, rates, relation};
+use crate::queue::{self, Codel, QueueDiscipline};
 use paceline_net::trace::Trace;
 use paceline_net::{Bytes, CodelConfig, Duration, Rate};
 use schemars::{JsonSchema, Schema};
@@ -266,7 +266,7 @@ impl<'de> Deserialize<'de> for TraceFile {
 
 impl Link {
     /// The tables of a kind, and whether the scenario has them.
-    pub(super) fn kinds(&self) -> [(&'static str, bool); 4] {
+    pub(crate) fn kinds(&self) -> [(&'static str, bool); 4] {
         [
             ("fixed", self.fixed.is_some()),
             ("trace", self.trace.is_some()),
@@ -289,7 +289,7 @@ impl Link {
         self.hspa.as_ref().or(self.lte_early.as_ref())
     }
     /// Fills in the defaults that depend on the kind.
-    pub(super) fn resolve(&mut self) {
+    pub(crate) fn resolve(&mut self) {
         self.per_station.get_or_insert(self.cellular().is_some());
         let (delay, queue) = match (&self.hspa, &self.lte_early) {
             (Some(_), _) => cellular::HSPA_PATH,
@@ -329,7 +329,7 @@ impl Link {
 const DEFAULT_PATH: (Duration, Bytes) = (Duration::from_millis(20), Bytes(256_000));
 
 /// Checks the table and the table of its kind.
-pub(super) fn check(link: &Link) -> Result<(), Problem> {
+pub(crate) fn check(link: &Link) -> Result<(), Problem> {
     limits::check("link", link)?;
     queue::check("link", link.queue_discipline, link.codel.as_ref(), link.ecn_threshold)?;
     if let Some(trace) = &link.trace {

@@ -1,16 +1,14 @@
 //! Checks of a scenario that concern several tables. The limits of single keys are in the files of their
 //! tables.
 
-use super::limits::{self, Problem};
-use super::stations::MAX_STATIONS;
-use super::{
-    CELL_KEYS, CELL_TABLES, FILTER_TABLE, PROXY_TABLES, Path, Scenario, cell, core_network, handover, link,
-    sidelink, stations,
-};
+use crate::access::{cell, handover, link, sidelink};
+use crate::limits::{self, Problem};
+use crate::stations::MAX_STATIONS;
+use crate::{CELL_KEYS, CELL_TABLES, FILTER_TABLE, PROXY_TABLES, Path, Scenario, core_network, stations};
 use paceline_ran::Rat;
 
 /// Refuses tables and keys that exclude each other. `given` tells whether the file or an override has a key.
-pub(super) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
+pub(crate) fn exclusions(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
     let refuse =
         |key: String, allowed: &str| Problem { is_reason: false, ..Problem::because(&key, "", allowed) };
     if scenario.sidelink.is_some() {
@@ -83,7 +81,7 @@ fn beside_sidelink(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<
 }
 
 /// Finds the first value that is not allowed.
-pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
+pub(crate) fn check(scenario: &Scenario) -> Result<(), Problem> {
     limits::check("run", &scenario.run)?;
     core_network::check(&scenario.core, scenario.stations.len())?;
     if let Some(link) = &scenario.link {

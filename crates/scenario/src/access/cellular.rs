@@ -6,7 +6,7 @@
 //! than at 5.6 Mb/s (published: 3.50 and 4.12), or an accelerated source that falls short by 6% at 4.8 and
 //! gains at 5.6.
 
-use super::limits::{self, Allowed, Limit, Section, key, numbers, quantities, rates, relation};
+use crate::limits::{self, Allowed, Limit, Section, key, numbers, quantities, rates, relation};
 use paceline_net::{Bytes, Duration, Rate};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -42,9 +42,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 // To compare with the published rows: `paceline reproduce accelerator --out DIR`.
 
 /// Default propagation delay in one direction, and default queue, of HSPA. From the published probe.
-pub(super) const HSPA_PATH: (Duration, Bytes) = (Duration::from_micros(25_750), Bytes(330_000));
+pub(crate) const HSPA_PATH: (Duration, Bytes) = (Duration::from_micros(25_750), Bytes(330_000));
 /// Default propagation delay in one direction, and default queue, of early LTE. From the published probe.
-pub(super) const LTE_EARLY_PATH: (Duration, Bytes) = (Duration::from_micros(11_000), Bytes(11_000_000));
+pub(crate) const LTE_EARLY_PATH: (Duration, Bytes) = (Duration::from_micros(11_000), Bytes(11_000_000));
 
 /// Declares the table as a struct, with the defaults of HSPA and early LTE for each key, and as a file may
 /// have it.
@@ -148,18 +148,18 @@ impl Section for Cellular {
 }
 
 impl Cellular {
-    pub(super) fn read_hspa<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+    pub(crate) fn read_hspa<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
         Self::read(deserializer, Self::hspa())
     }
-    pub(super) fn read_lte_early<'de, D: Deserializer<'de>>(
+    pub(crate) fn read_lte_early<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Self>, D::Error> {
         Self::read(deserializer, Self::lte_early())
     }
-    pub(super) fn hspa_schema(generator: &mut SchemaGenerator) -> Schema {
+    pub(crate) fn hspa_schema(generator: &mut SchemaGenerator) -> Schema {
         Self::schema(generator, &Self::hspa())
     }
-    pub(super) fn lte_early_schema(generator: &mut SchemaGenerator) -> Schema {
+    pub(crate) fn lte_early_schema(generator: &mut SchemaGenerator) -> Schema {
         Self::schema(generator, &Self::lte_early())
     }
     fn schema(generator: &mut SchemaGenerator, defaults: &Self) -> Schema {

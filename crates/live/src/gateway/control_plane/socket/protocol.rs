@@ -14,7 +14,7 @@
 //! The limit of a stop may be left out: `{"stop":{}}`. A request that is malformed or fails is answered by
 //! `{"error":"..."}`, and so is a connection while 32 others are open.
 
-use super::status::{DeviceStatus, FlowStatus, Status};
+use crate::gateway::control_plane::status::{DeviceStatus, FlowStatus, Status};
 use crate::gateway::experiment::ExperimentStatus;
 use paceline_net::Duration;
 use paceline_pep::experiment::Design;

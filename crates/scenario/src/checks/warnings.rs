@@ -1,6 +1,6 @@
 //! Keys that are allowed and have another effect than they say, in sentences.
 
-use super::{HandoverFate, RlcMode, Scenario};
+use crate::{HandoverFate, RlcMode, Scenario};
 use paceline_net::Duration;
 use paceline_ran::Rat;
 use paceline_ran::nr::overhead;
@@ -125,11 +125,11 @@ mod tests {
     #[test]
     fn built_in_scenarios_say_nothing() {
         for text in [
-            include_str!("../../../scenarios/ack-filter-paper.toml"),
-            include_str!("../../../scenarios/drive.toml"),
-            include_str!("../../../scenarios/fwa-5g.toml"),
-            include_str!("../../../scenarios/mmwave.toml"),
-            include_str!("../../../scenarios/uplink-limited.toml"),
+            include_str!("../../../../scenarios/ack-filter-paper.toml"),
+            include_str!("../../../../scenarios/drive.toml"),
+            include_str!("../../../../scenarios/fwa-5g.toml"),
+            include_str!("../../../../scenarios/mmwave.toml"),
+            include_str!("../../../../scenarios/uplink-limited.toml"),
         ] {
             assert_eq!(warnings(text, &[]), Vec::<String>::new(), "{text}");
         }

@@ -2,8 +2,8 @@
 //! is built from this plan, and `paceline cell show` prints it. Combinations that 3GPP forbids are errors
 //! with the clause.
 
-use super::super::limits::Problem;
 use super::{AckModeName, Cell, DuplexMode, Nr, RatName, RlcMode};
+use crate::limits::Problem;
 use paceline_net::units::Hertz;
 use paceline_net::{Duration, SlotPattern};
 use paceline_ran::lte::prach;

@@ -4,7 +4,7 @@
 //! sectors is its best cell. The cells of the other sites transmit at the stated load. The parameter sets and
 //! their sources are in `crates/ran/src/radio/deployment/parameters.rs`.
 
-use super::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities, relation};
+use crate::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities, relation};
 use paceline_net::Duration;
 use paceline_net::units::Db;
 use paceline_ran::radio::{DeploymentConfig, Layout, Point, power_control};
@@ -160,7 +160,7 @@ impl DeploymentModel {
         }
     }
     /// Whether the sites stand in the hall of TR 38.901 Table 7.2-2.
-    pub(super) fn is_hall(self) -> bool {
+    pub(crate) fn is_hall(self) -> bool {
         matches!(self, Self::InhOpen38901 | Self::InhMixed38901)
     }
 }

@@ -1,8 +1,8 @@
 //! A client of the control socket, as the command line program uses it.
 
 use super::protocol::{ExperimentRequest, Request, Response, StopReport};
-use super::status::{DeviceStatus, FlowStatus, Status};
 use crate::gateway::config::CONTROL_FOLDER;
+use crate::gateway::control_plane::status::{DeviceStatus, FlowStatus, Status};
 use crate::gateway::experiment::ExperimentStatus;
 use anyhow::{Context, anyhow, bail};
 use paceline_net::Duration;

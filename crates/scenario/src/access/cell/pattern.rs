@@ -1,6 +1,6 @@
 //! Key `cell.pattern`: the slots of a TDD carrier of NR.
 
-use super::super::limits::Problem;
+use crate::limits::Problem;
 use paceline_net::tdd::{CommonPattern, PatternError};
 use paceline_net::{Duration, SlotPattern};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

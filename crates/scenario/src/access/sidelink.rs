@@ -6,8 +6,8 @@
 //! direct communications in LTE-Advanced" (IEEE VTC Spring 2016), and where the paper is silent those of its
 //! simulator, SimuLTE 0.9.1.
 
-use super::limits::{self, Limit, Problem, Section, at_least, key, numbers, one_of, relation, whole_ms};
-use super::{Cell, CellPlan, RlcMode};
+use crate::limits::{self, Limit, Problem, Section, at_least, key, numbers, one_of, relation, whole_ms};
+use crate::{Cell, CellPlan, RlcMode};
 use paceline_net::{Bytes, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -266,7 +266,7 @@ impl Section for Waypoint {
 }
 
 /// Checks table, places, and keys that depend on each other.
-pub(super) fn check(table: &Sidelink) -> Result<(), Problem> {
+pub(crate) fn check(table: &Sidelink) -> Result<(), Problem> {
     limits::check("sidelink", table)?;
     for (index, place) in table.waypoints.iter().enumerate() {
         limits::check(&format!("sidelink.waypoints.{index}"), place)?;
@@ -319,7 +319,7 @@ const UNUSED_NR_KEYS: [&str; 6] =
 const LTE_KEYS: [&str; 2] = ["resource_blocks", "carrier_ghz"];
 
 /// Removes the keys without an effect from the tables `cell` and `sidelink` of a scenario in NR.
-pub(super) fn keep_nr_keys(scenario: &mut toml::Table) {
+pub(crate) fn keep_nr_keys(scenario: &mut toml::Table) {
     if let Some(cell) = scenario.get_mut("cell").and_then(toml::Value::as_table_mut) {
         cell.retain(|key, _| CARRIER_KEYS.contains(&key));
         if let Some(nr) = cell.get_mut("nr").and_then(toml::Value::as_table_mut) {
@@ -331,7 +331,7 @@ pub(super) fn keep_nr_keys(scenario: &mut toml::Table) {
     }
 }
 /// The first key of `[cell]`, `[cell.nr]` or `[sidelink]` that has no effect on pairs in NR.
-pub(super) fn unused_in_nr(given: &dyn Fn(&str) -> bool) -> Option<String> {
+pub(crate) fn unused_in_nr(given: &dyn Fn(&str) -> bool) -> Option<String> {
     let all = toml::Table::try_from(Cell::default()).unwrap_or_default();
     let cell = all.keys().map(String::as_str).chain(OPTIONAL_CELL_KEYS);
     let cell = cell.filter(|key| !CARRIER_KEYS.contains(key)).map(|key| format!("cell.{key}"));
@@ -343,11 +343,11 @@ pub(super) fn unused_in_nr(given: &dyn Fn(&str) -> bool) -> Option<String> {
 const OPTIONAL_CELL_KEYS: [&str; 5] =
     ["tdd_configuration", "special_subframe", "ack_mode", "uplink_scheduler", "discard_timer"];
 /// The first key that pairs in LTE do not have.
-pub(super) fn unused_in_lte(given: &dyn Fn(&str) -> bool) -> Option<String> {
+pub(crate) fn unused_in_lte(given: &dyn Fn(&str) -> bool) -> Option<String> {
     ["subchannel", "psfch_period"].map(|key| format!("sidelink.{key}")).into_iter().find(|key| given(key))
 }
 /// Checks the carrier of pairs in NR.
-pub(super) fn check_carrier(table: &Sidelink, plan: &CellPlan, cell: &Cell) -> Result<(), Problem> {
+pub(crate) fn check_carrier(table: &Sidelink, plan: &CellPlan, cell: &Cell) -> Result<(), Problem> {
     let ghz = cell.frequency.map_or(0.0, |frequency| frequency.0 as f64 / 1e9);
     let allowed = "0.5 to 6 GHz beside [sidelink], whose path loss is that of the urban macro (TR 36.814)";
     let frequency = cell.frequency.map(|frequency| frequency.to_string()).unwrap_or_default();

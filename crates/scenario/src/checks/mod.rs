@@ -1,0 +1,4 @@
+//! Checks over several tables: values and combinations that are refused, and warnings about unusual ones.
+
+pub(crate) mod tables;
+pub(crate) mod warnings;

@@ -114,6 +114,11 @@ pub struct Accelerator {
     /// machine's memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
+    /// Longest time for which data is stored ahead of the radio, at the measured rate. If left out, as long
+    /// as keeps the radio busy over a round trip to the server and the server's reaction; with profile
+    /// `paper`, the published 2 MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_stored: Option<Duration>,
     /// Largest number of bytes in the buffer of a connection: the window that its server sees.
     pub flow_buffer: Bytes,
     /// Largest number of bytes of a connection that are acknowledged to the server and not yet by the client.
@@ -148,6 +153,7 @@ impl Default for Accelerator {
             mu: paper.mu,
             r_cap: paper.r_cap,
             memory: None,
+            most_stored: None,
             flow_buffer: config.flow_buffer,
             exposure: config.exposure,
             device_buffer: config.device_buffer,
@@ -175,6 +181,7 @@ impl Section for Accelerator {
             }),
             key!(r_cap, rates()),
             key!(memory?, quantities("1 MiB", "16384 GiB")),
+            key!(most_stored?, quantities("1 ms", "60 s")),
             key!(flow_buffer, quantities("16 KiB", "512 MiB")),
             key!(exposure, quantities("0 B", "512 MiB")),
             key!(device_buffer, at_least("16 KiB")),
@@ -210,6 +217,7 @@ impl Accelerator {
             },
             learns_pattern: self.pacing_pattern == Some(PacingPattern::Learned),
             memory: self.memory.unwrap_or(AcceleratorConfig::default().memory),
+            most_stored: self.most_stored,
             flow_buffer: self.flow_buffer,
             exposure: self.exposure,
             device_buffer: self.device_buffer,

@@ -216,6 +216,7 @@ mod tests {
             delivered,
             rtt_ms: Some(20.0),
             queue_ms: Some(5.0),
+            stored_ms: 4.0,
             rate: 1_000_000,
             allowed: 8_000_000,
             window: 100_000,

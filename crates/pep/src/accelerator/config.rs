@@ -64,6 +64,10 @@ pub struct AcceleratorConfig {
     /// Bytes held at most for all connections. Connections hold as much as their paths need, and each device
     /// a quarter of the memory that other devices leave. At most half of the memory may be exposed.
     pub memory: Bytes,
+    /// Time for which data is stored ahead of the radio at most. `None`: as long as keeps the radio busy over
+    /// a round trip to the server and the server's reaction, or with [`RateControl::Paper`] the published
+    /// buffer.
+    pub most_stored: Option<Duration>,
     /// Connections accelerated at once; more pass untouched.
     pub max_flows: usize,
     /// Connections of one device accelerated at once.
@@ -107,6 +111,7 @@ impl Default for AcceleratorConfig {
             exposure: Bytes(MAX_FLOW_BUFFER_BYTES),
             device_buffer: Bytes(1 << 30),
             memory: Bytes(1 << 30),
+            most_stored: None,
             max_flows: 100_000,
             max_flows_per_device: 1024,
             max_openings: 65_536,

@@ -146,7 +146,8 @@ pub enum ClientLimit {
     /// Everything that the server has sent is sent to the client, and the server may send more: its data, its
     /// send buffer or its congestion control limits.
     Server,
-    /// Everything is sent, and the connection's share of the memory is full.
+    /// Everything is sent, and the connection's share of the memory, or of the time for which data is stored,
+    /// is used up.
     Memory,
     /// The client's window is used up.
     Window,
@@ -180,6 +181,8 @@ pub struct FlowSnapshot {
     pub in_flight: u64,
     /// Payload bytes that the client has acknowledged.
     pub delivered: u64,
+    /// How long the data that was sent last had been stored.
+    pub age: Duration,
     /// Smoothed round-trip time of the mobile segment.
     pub srtt: Option<Duration>,
     /// Minimum round-trip time of the mobile segment; zero before the first sample.

@@ -107,6 +107,8 @@ pub struct AcceleratorStats {
     pub round_trips: Times,
     /// Excess of these over the connection's shortest, which is the queueing delay, in ns.
     pub queue_delays: Times,
+    /// Times for which data had been stored when it was first sent, in ns.
+    pub ages: Times,
     /// Rates towards devices when a round-trip time was measured, in bit/s.
     pub rates: Rates,
     pub(in crate::accelerator) bypassed: [u64; BypassReason::ALL.len()],
@@ -118,6 +120,9 @@ pub type Times = Histogram<1_000_000>;
 pub type Rates = Histogram<64_000>;
 
 impl AcceleratorStats {
+    pub(in crate::accelerator) fn on_first_sent(&mut self, age: Duration) {
+        self.ages.record(age.as_nanos());
+    }
     pub(in crate::accelerator) fn on_rtt(&mut self, rtt: Duration, min: Duration, rate: Rate) {
         self.round_trips.record(rtt.as_nanos());
         self.queue_delays.record(rtt.saturating_sub(min).as_nanos());

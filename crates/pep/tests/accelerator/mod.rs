@@ -8,6 +8,7 @@ mod model;
 mod network;
 mod offload;
 mod safety;
+mod stored_time;
 mod swarm;
 mod tails;
 mod test_bed;

@@ -3,7 +3,7 @@
 //! drop-tail queue, a delay and faults.
 #![allow(dead_code)] // each test file uses its part
 
-use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, Stream};
+use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, Rate, SeqNumber, Stream};
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig};
 use paceline_tcp::{Endpoint, EndpointConfig, Source};
 use std::collections::{BTreeMap, VecDeque};
@@ -199,6 +199,11 @@ pub struct Network {
     pub steps: u64,
     /// Bytes read by the clients by time, once each millisecond.
     pub delivered: Vec<(Instant, u64)>,
+    /// Data of the first server that its client has not read: end in the stream, and when it was first sent.
+    unread: VecDeque<(u64, Instant)>,
+    first_seq: Option<SeqNumber>,
+    /// Time from sending to reading of the first server's packets, by the time of reading.
+    pub ages: Vec<(Instant, Duration)>,
 }
 
 /// The accelerator with its adaptive rate control.
@@ -242,6 +247,9 @@ impl Network {
             change_ack: Box::new(|_| ()),
             steps: 0,
             delivered: Vec::new(),
+            unread: VecDeque::new(),
+            first_seq: None,
+            ages: Vec::new(),
         }
     }
     /// Adds connection number `n`, from 1; `client` is the last byte of its client's address.
@@ -258,11 +266,31 @@ impl Network {
             Middle::Nothing => panic!("there is none"),
         }
     }
+    /// A packet of the first server leaves.
+    fn note_sent(&mut self, packet: &Packet) {
+        let tcp = packet.tcp_header().expect("TCP");
+        let end = (tcp.seq + tcp.payload_len).distance(*self.first_seq.get_or_insert(tcp.seq));
+        // The SYN is offset 0.
+        let end = u64::try_from(end).expect("the transfer is short").saturating_sub(1);
+        if tcp.payload_len > 0 && self.unread.back().is_none_or(|(last, _)| *last < end) {
+            self.unread.push_back((end, self.now));
+        }
+    }
+    /// The first client has read some data.
+    fn note_read(&mut self) {
+        let read = self.clients[0].stats().bytes_read;
+        while let Some((_, sent_at)) = self.unread.pop_front_if(|(end, _)| *end <= read) {
+            self.ages.push((self.now, self.now.since(sent_at)));
+        }
+    }
     fn drain(&mut self) {
         let now = self.now;
-        for server in &mut self.servers {
-            while let Some(output) = server.poll_output(now) {
+        for n in 0..self.servers.len() {
+            while let Some(output) = self.servers[n].poll_output(now) {
                 if let Output::Transmit(_, packet) = output {
+                    if n == 0 {
+                        self.note_sent(&packet);
+                    }
                     self.wired[0].push(now, packet);
                 }
             }
@@ -339,6 +367,7 @@ impl Network {
                 client.handle_packet(now, Port(0), packet);
             }
         }
+        self.note_read();
         while let Some(packet) = self.wired[1].pop(now) {
             let key = packet.flow_key().expect("TCP").reversed();
             if let Some(server) = self.servers.iter_mut().find(|server| server.flow_key() == key) {

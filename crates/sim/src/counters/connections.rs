@@ -1,8 +1,8 @@
 //! Reads the sums of every connection at the end of a run.
 
 use crate::model::Model;
-use crate::proxy::Relay;
-use paceline_net::{Event, FlowKey, Instant};
+use crate::proxy::{AcceleratedSender, Relay};
+use paceline_net::{Duration, Event, FlowKey, Instant};
 use paceline_tcp::{Endpoint, LimitTimes};
 use std::collections::BTreeMap;
 
@@ -36,6 +36,8 @@ pub(crate) struct SenderReading {
     pub window_bytes: u64,
     /// Size of the send buffer, bytes; 0 for an end that sends nothing.
     pub send_buffer_bytes: u64,
+    /// Mean time for which an accelerator had stored data when it sent them.
+    pub stored: Option<Duration>,
 }
 
 /// Connections of each station. Takes the engine's events.
@@ -72,9 +74,10 @@ fn relays(model: &Model, key: &FlowKey, host: &Endpoint, now: Instant) -> Vec<Se
             let relays = std::iter::once(sender(mobile, now)).chain(uploads);
             relays.filter(|relay| relay.segments > 0).collect()
         }
-        Some(Relay::Accelerated(times, window_bytes)) => {
+        Some(Relay::Accelerated(AcceleratedSender { times, window, stored })) => {
             let bytes_acked = host.stats().bytes_received;
-            vec![SenderReading { times, window_bytes, bytes_acked, ..SenderReading::default() }]
+            let own = SenderReading { times, window_bytes: window, bytes_acked, ..SenderReading::default() };
+            vec![SenderReading { stored, ..own }]
         }
     }
 }
@@ -115,5 +118,6 @@ fn sender(endpoint: &Endpoint, now: Instant) -> SenderReading {
         rtt_samples: stats.rtt_samples,
         window_bytes: if sends { endpoint.snapshot().peer_window.0 } else { 0 },
         send_buffer_bytes: if sends { endpoint.send_buffer().0 } else { 0 },
+        stored: None,
     }
 }

@@ -4,7 +4,7 @@
 //! The limit of a connection is read whenever a packet of it has passed, so that every moment between two
 //! packets has the limit that applied after the first one.
 
-use paceline_net::{FlowKey, Instant};
+use paceline_net::{Duration, FlowKey, Instant};
 use paceline_pep::Accelerator;
 use paceline_pep::accelerator::ClientLimit;
 use paceline_tcp::{Limit, LimitTimes};
@@ -26,6 +26,19 @@ pub(crate) struct Account {
     current: Option<(Limit, Instant)>,
     /// Largest window that the client has offered, bytes.
     window: u64,
+    /// Sum of the times for which data was stored, and the packets that carried them.
+    stored: Duration,
+    data_packets: u64,
+}
+
+/// The accelerator's sender of one connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AcceleratedSender {
+    pub times: LimitTimes,
+    /// Largest window that the station has offered, bytes.
+    pub window: u64,
+    /// Mean time for which data was stored; none before the first.
+    pub stored: Option<Duration>,
 }
 
 impl Ledger {
@@ -46,9 +59,20 @@ impl Ledger {
             }
         }
     }
-    /// Times of a connection until `now`; none if it was never accelerated.
-    pub fn account(&self, key: &FlowKey, now: Instant) -> Option<(LimitTimes, u64)> {
-        self.flows.get(key).map(|account| (account.times(now), account.window))
+    /// The sender of a connection until `now`; none if it was never accelerated.
+    pub fn account(&self, key: &FlowKey, now: Instant) -> Option<AcceleratedSender> {
+        self.flows.get(key).map(|account| AcceleratedSender {
+            times: account.times(now),
+            window: account.window,
+            stored: (account.data_packets > 0).then(|| account.stored / account.data_packets),
+        })
+    }
+    /// A packet with data leaves for a station, after its data was stored for `age`.
+    pub fn on_data(&mut self, key: &FlowKey, age: Duration) {
+        if let Some(account) = self.flows.get_mut(key) {
+            account.stored += age;
+            account.data_packets += 1;
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod ledger;
 mod pep;
 mod split;
 
+pub(crate) use ledger::AcceleratedSender;
 pub use pep::Pep;
 pub(crate) use pep::Relay;
 pub(crate) use split::{Configure, Split};

@@ -1,12 +1,12 @@
 //! A performance-enhancing proxy as a node, with a monitor on its stations' side.
 
-use super::ledger::Ledger;
+use super::ledger::{AcceleratedSender, Ledger};
 use super::split::Split;
 use super::{SERVERS, STATIONS};
 use crate::core_network::Monitor;
 use paceline_net::{AddressTable, FlowKey, Instant, Node, Output, Packet, Port};
 use paceline_pep::Accelerator;
-use paceline_tcp::{Endpoint, LimitTimes};
+use paceline_tcp::Endpoint;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -31,9 +31,8 @@ pub struct Pep {
 pub(crate) enum Relay<'a> {
     /// Endpoints towards the station and towards the server.
     Split(&'a Endpoint, &'a Endpoint),
-    /// Times of the accelerator's sender towards the station, and the largest window that the station has
-    /// offered, in bytes.
-    Accelerated(LimitTimes, u64),
+    /// The accelerator's sender towards the station.
+    Accelerated(AcceleratedSender),
 }
 
 impl Pep {
@@ -61,9 +60,7 @@ impl Pep {
             Function::Split(split) => {
                 split.endpoints(&key.reversed()).map(|(mobile, wired)| Relay::Split(mobile, wired))
             }
-            Function::Accelerator(_) => {
-                self.ledger.account(key, now).map(|(times, window)| Relay::Accelerated(times, window))
-            }
+            Function::Accelerator(_) => self.ledger.account(key, now).map(Relay::Accelerated),
         }
     }
     /// Adds an address of a station, or moves it to this station.
@@ -121,6 +118,14 @@ impl Node for Pep {
             && let Some(key) = packet.flow_key()
         {
             self.ledger.touch(if *port == STATIONS { key } else { key.reversed() });
+        }
+        if let (Function::Accelerator(accelerator), Output::Transmit(STATIONS, packet)) =
+            (&mut self.function, &output)
+            && packet.tcp_header().is_some_and(|tcp| tcp.payload_len > 0)
+            && let Some(key) = packet.flow_key()
+            && let Some(age) = accelerator.data_age(&key)
+        {
+            self.ledger.on_data(&key, age);
         }
         if let Output::Transmit(STATIONS, packet) = &output
             && let Some(station) = self.stations.get(packet.ip.dst)

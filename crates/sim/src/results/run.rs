@@ -145,6 +145,9 @@ pub struct FlowResult {
     /// Time at which the receiver of a finite transfer had every byte, seconds.
     #[serde(default)]
     pub received_s: Option<f64>,
+    /// Mean time for which an accelerator had stored data when it sent them, ms; none without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored_ms: Option<f64>,
     /// Time from the first SYN to the last acknowledgment, or to the end of the run, seconds.
     pub life_s: f64,
     /// Mean round-trip time that the sender measured, ms.
@@ -314,6 +317,11 @@ fn flows(
                 timeouts: *timeouts,
                 completed_s: connection.completed_at.map(Instant::as_secs_f64),
                 received_s: connection.received_at.map(Instant::as_secs_f64),
+                stored_ms: connection
+                    .relays
+                    .iter()
+                    .find_map(|relay| relay.stored)
+                    .map(Duration::as_millis_f64),
                 life_s: times.life().as_secs_f64(),
                 rtt_mean_ms: own.ends.rtt_ms(),
                 limits: LimitShares::new(times),

@@ -71,13 +71,14 @@ pub fn flows(args: &TableArgs) -> Outcome {
 pub fn flow_table(flows: &[FlowStatus]) -> String {
     let width = flows.iter().map(|flow| flow.name().len()).max().unwrap_or(0).max("connection".len());
     let mut text = format!(
-        "{:width$} {:>10} {:>10} {:>10} {:>9} {:>9} {:>10} {:>10}  {:13} {:8} period\n",
+        "{:width$} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>10} {:>10}  {:13} {:8} period\n",
         "connection",
         "delivered",
         "rate",
         "allowed",
         "RTT ms",
         "queue ms",
+        "stored ms",
         "in flight",
         "exposure",
         "limit",
@@ -87,13 +88,14 @@ pub fn flow_table(flows: &[FlowStatus]) -> String {
     for flow in flows {
         let _ = writeln!(
             text,
-            "{:width$} {:>10} {:>10} {:>10} {:>9} {:>9} {:>10} {:>10}  {:13} {:8} {}",
+            "{:width$} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>10} {:>10}  {:13} {:8} {}",
             flow.name(),
             bytes(flow.delivered),
             bits(flow.rate as f64),
             bits(flow.allowed as f64),
             ms(flow.rtt_ms),
             ms(flow.queue_ms),
+            ms(Some(flow.stored_ms)),
             bytes(flow.in_flight),
             bytes(flow.exposure),
             flow.limit,

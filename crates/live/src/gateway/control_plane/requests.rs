@@ -71,6 +71,8 @@ pub struct Snapshot {
     pub round_trips: accelerator::Times,
     /// Round-trip times less the connection's minimum, in ns.
     pub queue_delays: accelerator::Times,
+    /// Times for which data had been stored when it was sent, in ns.
+    pub ages: accelerator::Times,
     /// Sending rates towards devices, in b/s.
     pub rates: accelerator::Rates,
     /// How late the worker woke for its turns, in ns.
@@ -86,6 +88,7 @@ impl Snapshot {
     pub fn add_histograms(&mut self, stats: &AcceleratorStats) {
         self.round_trips.add(&stats.round_trips);
         self.queue_delays.add(&stats.queue_delays);
+        self.ages.add(&stats.ages);
         self.rates.add(&stats.rates);
     }
     /// Adds another worker's snapshot.
@@ -98,6 +101,7 @@ impl Snapshot {
         self.sharing_devices += part.sharing_devices;
         self.round_trips.add(&part.round_trips);
         self.queue_delays.add(&part.queue_delays);
+        self.ages.add(&part.ages);
         self.rates.add(&part.rates);
         self.lateness.add(&part.lateness);
     }

@@ -28,6 +28,9 @@ pub struct FlowStatus {
     pub rtt_ms: Option<f64>,
     /// Smoothed less minimum round-trip time, in ms: the queueing delay.
     pub queue_ms: Option<f64>,
+    /// How long the data sent last had been stored, in ms.
+    #[serde(default)]
+    pub stored_ms: f64,
     /// Measured: payload that the device has acknowledged of this connection, in b/s.
     pub rate: u64,
     /// Sending rate towards the device that its connections share, by the rate control, in b/s.
@@ -160,6 +163,7 @@ impl From<FlowSnapshot> for FlowStatus {
             delivered: flow.delivered,
             rtt_ms: flow.srtt.map(Duration::as_millis_f64),
             queue_ms: queue.map(Duration::as_millis_f64),
+            stored_ms: flow.age.as_millis_f64(),
             rate: 0,
             allowed: flow.rate.0,
             window: flow.window,

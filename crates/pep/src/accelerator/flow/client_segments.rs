@@ -52,6 +52,9 @@ impl Flow {
         let keepalive = self.upload.is_keepalive(&tcp);
         let unconfirmed = self.upload.is_unconfirmed();
         self.upload.on_client(cx.now, &packet, &tcp);
+        if self.connection.negotiated.timestamps {
+            self.from_server.note_client_timestamp(cx.now, self.upload.timestamp());
+        }
         self.doubtful_reset = None;
         let was_unresponsive = self.to_client.on_response(cx.now);
         let Self { connection, from_server, to_client, .. } = self;

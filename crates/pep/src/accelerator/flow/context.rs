@@ -4,7 +4,7 @@ use crate::accelerator::Transmission;
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::stats::AcceleratorStats;
-use paceline_net::{Instant, Packet};
+use paceline_net::{Duration, Instant, Packet};
 use std::collections::VecDeque;
 
 /// The machine's state that a connection reads or adds to.
@@ -22,12 +22,32 @@ pub(in crate::accelerator) struct Context<'a> {
     pub unseen_packets: bool,
     /// Bytes by which the server may be ahead of the client: the connection's share of its device's buffer.
     pub share: u64,
+    /// The path to the device, which bounds the data stored ahead of the radio; `None`: only memory does.
+    pub ahead: Option<Ahead>,
     /// Bytes that may be acknowledged early in addition, of all connections together.
     pub exposure_room: u64,
     /// Buffers are more than three quarters full: receive windows do not grow.
     pub buffers_low: bool,
     /// Buffers are full: new data is refused.
     pub buffers_full: bool,
+}
+
+/// The bytes that the path to a device has use for.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::accelerator) struct Ahead {
+    /// Bytes that may be in flight to the device.
+    pub window: u64,
+    /// Bytes that it takes in a second.
+    pub capacity: u64,
+    /// Bytes that wait for its radio or are in flight, and connections with such bytes.
+    pub queued: u64,
+    pub busy: u64,
+    /// Whether that was measured.
+    pub measured: bool,
+    /// Time beyond the round trip to the server for which data is stored.
+    pub reserve: Duration,
+    /// The operator's bound of the time for which data is stored.
+    pub most: Option<Duration>,
 }
 
 /// The decision on a packet, and on its connection.

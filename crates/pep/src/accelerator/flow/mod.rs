@@ -125,6 +125,15 @@ impl Flow {
     pub fn held(&self) -> u64 {
         self.from_server.held()
     }
+    /// Bytes that wait for the radio or are in flight. Bytes that a client does not take, because its window
+    /// is closed or it does not respond, delay none of the device's other connections.
+    pub fn queued(&self) -> u64 {
+        if self.to_client.is_unresponsive() {
+            return 0;
+        }
+        let reach = self.to_client.window().edge().max(self.to_client.nxt());
+        self.from_server.next().min(reach).saturating_sub(self.to_client.una())
+    }
     /// No byte is stored, acknowledged early or outstanding: later packets would pass the same way without
     /// the accelerator.
     pub fn is_transparent(&self) -> bool {
@@ -164,7 +173,11 @@ impl Flow {
     pub fn has_unsent(&self) -> bool {
         self.to_client.nxt() < self.from_server.stream_end()
     }
-    /// Whether the server has sent all that the connection's share of the memory holds, but for a segment.
+    /// The round trip to the server, if its last data was all that its window allowed.
+    pub fn awaited_window(&self) -> Option<Duration> {
+        self.from_server.server_rtt().filter(|_| self.from_server.fills_window())
+    }
+    /// Whether the server has sent all that the window towards it allows, but for a segment.
     pub fn fills_share(&self) -> bool {
         let sent = self.from_server.acked().max(self.from_server.stream_end());
         self.from_server.edge() < sent + u64::from(self.to_client.segment())
@@ -206,7 +219,13 @@ impl Flow {
     /// Sends one packet to the client, lost segments first.
     pub fn send_next(&mut self, cx: &mut Context<'_>, path: DevicePath<'_>) -> SendOutcome {
         let (to_client, mut server) = self.sender();
-        to_client.send_next(cx, &mut server, path)
+        let outcome = to_client.send_next(cx, &mut server, path);
+        if matches!(outcome, SendOutcome::Sent { .. }) {
+            // The backlog is shorter: its last ACKs may not be held back any more, and the window may open.
+            let (from_server, client) = self.receiver();
+            from_server.schedule_ack(cx, client);
+        }
+        outcome
     }
     /// Sends all stored data that the client's window allows, lost segments first, regardless of the rate.
     pub fn send_remaining(&mut self, cx: &mut Context<'_>, path: DevicePath<'_>) {
@@ -291,6 +310,7 @@ impl Flow {
             held: self.held(),
             in_flight: self.to_client.sent_in_flight(),
             delivered: self.to_client.una() - 1,
+            age: self.to_client.age(),
             srtt: self.to_client.rtt().srtt(),
             min_rtt: self.to_client.rtt().min(),
             rate,

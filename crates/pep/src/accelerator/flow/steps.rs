@@ -21,7 +21,7 @@ pub(in crate::accelerator) fn take() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accelerator::flow::from_server::store::{Mark, Store};
+    use crate::accelerator::flow::from_server::store::{Arrival, Mark, Store};
     use crate::accelerator::flow::to_client::rtt::RttBounds;
     use crate::accelerator::flow::to_client::scoreboard::Scoreboard;
     use paceline_net::{Duration, Instant, Payload, Stream};
@@ -54,8 +54,9 @@ mod tests {
             let mut insert = |off: u64, len: u64| {
                 take();
                 let bytes: Box<[u8]> = (off..off + len).map(|off| off as u8).collect();
-                let packet = (off, len as u32, 0, 0);
-                store.insert(packet, (off, off + len), Mark::default(), Payload::Datagram(bytes));
+                let mark = Mark::default();
+                let packet = Arrival { off, len: len as u32, skip: 0, timestamp: 0, at: Instant::ZERO, mark };
+                store.insert(packet, (off, off + len), Payload::Datagram(bytes));
                 let ranges = store.beyond().map_or(0, |ranges| ranges.iter().rev().take(4).count());
                 (take(), ranges)
             };
@@ -143,9 +144,9 @@ mod tests {
         for off in (2..SEGMENT * 100).step_by(2) {
             ack(&mut board, 1, &[(off, off + 1)]);
         }
-        assert_eq!((board.sacked_bytes(), board.has_hole()), (0, false));
+        assert_eq!((board.arrived_bytes(), board.has_hole()), (0, false));
         ack(&mut board, 1, &[(1 + SEGMENT / 2, 1 + SEGMENT * 5 / 2)]);
-        assert_eq!(board.sacked_bytes(), SEGMENT, "the one whole segment");
+        assert_eq!(board.arrived_bytes(), SEGMENT, "the one whole segment");
         board.check(1, 1 + SEGMENT * COUNT);
     }
 }

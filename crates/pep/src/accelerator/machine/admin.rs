@@ -1,7 +1,7 @@
 //! The operator's calls: stop, reconfigure, observe, recover after a crash, offload uploads.
 
 use crate::accelerator::machine::FlowEntry;
-use crate::accelerator::machine::device::device_key;
+use crate::accelerator::machine::device::{Device, device_key};
 use crate::accelerator::machine::opening::Openings;
 use crate::accelerator::pacing::Spacing;
 use crate::accelerator::stats::{AcceleratorStats, BypassReason};
@@ -229,7 +229,14 @@ impl Accelerator {
     /// bytes of the window that the client offers; none if the connection is not accelerated.
     pub fn client_limit(&mut self, key: &FlowKey) -> Option<(ClientLimit, u64)> {
         let entry = self.flows.find(key).and_then(|slot| self.flows.get(slot))?;
-        Some((limit(entry), entry.flow.to_client().window().size()))
+        let device = self.devices.get(entry.device)?;
+        Some((limit(entry, device), entry.flow.to_client().window().size()))
+    }
+    /// How long the data that was last sent to a connection's client (key from server to mobile) had been
+    /// stored.
+    pub fn data_age(&mut self, key: &FlowKey) -> Option<Duration> {
+        let entry = self.flows.find(key).and_then(|slot| self.flows.get(slot))?;
+        Some(entry.flow.to_client().age())
     }
     /// The connections of `count` slots from one on, and the next slot, if there is one.
     pub fn flows_from(&self, from: u32, count: u32) -> (Vec<FlowSnapshot>, Option<u32>) {
@@ -241,7 +248,10 @@ impl Accelerator {
         let device = self.devices.get(entry.device)?;
         let (control, spacing) = (&device.control, device.spacing.as_ref());
         let pattern = spacing.and_then(|spacing| spacing.learned());
-        Some(FlowSnapshot { pattern, ..entry.flow.snapshot(control.rate(), control.window(), limit(entry)) })
+        Some(FlowSnapshot {
+            pattern,
+            ..entry.flow.snapshot(control.rate(), control.window(), limit(entry, device))
+        })
     }
     /// The devices of `count` slots from one on, and the next slot, if there is one.
     pub fn devices_from(&self, from: u32, count: u32) -> (Vec<DeviceSnapshot>, Option<u32>) {
@@ -306,13 +316,15 @@ impl Node for Accelerator {
 }
 
 /// Why a connection's client is sent no more.
-fn limit(entry: &FlowEntry) -> ClientLimit {
+fn limit(entry: &FlowEntry, device: &Device) -> ClientLimit {
     let (client, window) = (entry.flow.to_client(), entry.flow.to_client().window());
     // The measured rate of a client whose window is small is that of its window: then pacing fills the window
     // without exceeding it.
     let room = window.edge().checked_sub(client.nxt());
     let filled = room.is_some_and(|room| room < window.size() / FILLED_DIVISOR);
     match (entry.flow.has_data_to_send(), entry.in_backlog) {
+        // The radio may be busy with all that is stored for it.
+        (false, _) if entry.flow.fills_share() && !device.has_room(client.segment()) => ClientLimit::Rate,
         (false, _) if entry.flow.fills_share() => ClientLimit::Memory,
         (false, _) => ClientLimit::Server,
         (true, true) if !filled => ClientLimit::Rate,

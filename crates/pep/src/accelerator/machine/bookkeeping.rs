@@ -104,6 +104,10 @@ impl Accelerator {
         device.exposure -= entry.charged.exposure;
         self.journal.update(slot, entry);
         device.exposure += entry.charged.exposure;
+        let before = std::mem::replace(&mut entry.charged.queued, entry.flow.queued());
+        let after = entry.charged.queued;
+        device.queued = device.queued + after - before;
+        device.queueing = device.queueing + usize::from(after > 0) - usize::from(before > 0);
         self.shared.exposure = self.journal.total_exposure();
         let flow = &entry.flow;
         if flow.is_reset_deliverable() {
@@ -145,6 +149,8 @@ impl Accelerator {
         device.held -= charged.held;
         device.in_flight -= charged.in_flight;
         device.exposure -= charged.exposure;
+        device.queued -= charged.queued;
+        device.queueing -= usize::from(charged.queued > 0);
         device.flows -= 1;
         device.active -= usize::from(entry.counted_active);
         device.backlogged -= usize::from(entry.counted_backlogged);

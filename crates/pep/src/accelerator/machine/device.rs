@@ -2,10 +2,12 @@
 //! them.
 
 use crate::accelerator::config::AcceleratorConfig;
+use crate::accelerator::flow::context::Ahead;
 use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::index::Keyed;
 use crate::accelerator::machine::memory::PathNeed;
+use crate::accelerator::machine::reserve::Reserve;
 use crate::accelerator::machine::timers::Alarm;
 use crate::accelerator::pacing::Spacing;
 use crate::accelerator::rate::RateController;
@@ -45,8 +47,12 @@ pub(in crate::accelerator) struct Device {
     pub server_rtt: Duration,
     /// Bytes that its path needs.
     pub need: PathNeed,
+    pub reserve: Reserve,
     /// Whether it takes data past its window.
     pub past_window: PastWindow,
+    /// Bytes that wait for its radio or are in flight, and connections with such bytes.
+    pub queued: u64,
+    pub queueing: usize,
     /// Bytes acknowledged to servers that it has not acknowledged.
     pub exposure: u64,
     /// While draining: since when its exposure is 0 and none of its connections is backlogged.
@@ -102,7 +108,10 @@ impl Device {
             in_flight: 0,
             server_rtt: Duration::ZERO,
             need: PathNeed::default(),
+            reserve: Reserve::default(),
             past_window,
+            queued: 0,
+            queueing: 0,
             exposure: 0,
             detachable_since: None,
             alarm: Alarm::default(),
@@ -153,6 +162,24 @@ impl Device {
     pub fn path(&self) -> DevicePath<'_> {
         DevicePath { control: &self.control, in_flight: self.in_flight }
     }
+    /// Whether the rate control lets one more segment be in flight.
+    pub fn has_room(&self, segment: u32) -> bool {
+        self.in_flight.saturating_add(u64::from(segment)) <= self.control.window()
+    }
+    /// The path, which bounds the data stored ahead of the radio. The published control has no such bound,
+    /// unless the operator gives one.
+    pub fn ahead(&self, config: &AcceleratorConfig) -> Option<Ahead> {
+        let (window, most) = (self.control.bounded_window(), config.most_stored);
+        (window.is_some() || most.is_some()).then(|| Ahead {
+            window: window.unwrap_or_else(|| self.control.useful_window(false)),
+            capacity: self.control.expected().max(self.need.capacity()),
+            measured: self.control.capacity_in(Duration::from_secs(1)) > 0,
+            reserve: self.reserve.time(),
+            busy: self.queueing as u64,
+            queued: self.queued,
+            most,
+        })
+    }
     /// A packet was sent that counts for `bytes`, with `in_flight_before` bytes in flight.
     pub fn on_send(&mut self, now: Instant, bytes: u64, in_flight_before: u64) {
         // Round trips shorter than the pacer's pauses leave nothing in flight in most pauses. The device is
@@ -175,6 +202,14 @@ impl Device {
         let credit = PACING_CREDIT.max(rate.time_to_send(INITIAL_BURST));
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(credit.as_nanos()));
         self.next_send_at = self.next_send_at.max(earliest) + rate.time_to_send(Bytes(bytes));
+    }
+    /// Data of a server that had been waiting for its window arrived, with nothing left to send.
+    pub fn on_empty(&mut self, now: Instant, server_rtt: Duration) {
+        // While the rate control looks for the capacity, the window grows faster than a server can follow.
+        if self.control.is_in_startup() {
+            return;
+        }
+        self.reserve.on_empty(now, (self.in_flight, self.control.window()), server_rtt);
     }
     /// The window had room, and there was nothing to send: samples are application limited.
     pub fn on_idle(&mut self) {

@@ -18,6 +18,8 @@ pub(in crate::accelerator) struct Charged {
     pub in_flight: u64,
     /// Bytes acknowledged early.
     pub exposure: u64,
+    /// Bytes that wait for the radio or are in flight: see [`Flow::queued`].
+    pub queued: u64,
 }
 
 /// Flat: nested structures would cost some bytes of padding for each of many connections.

@@ -55,11 +55,14 @@ pub(super) fn share(config: &AcceleratorConfig, need: PathNeed, busy: usize, lim
     (all / busy.max(1) as u64).max(MIN_SHARE_BYTES).min(config.flow_buffer.0)
 }
 
-/// Bytes for which the path to a device has use: those in flight on both sides, and the growth. It is a
-/// maximum that decays: while the share shrinks faster than the client acknowledges, the server gets no ACKs.
+/// Bytes for which the path to a device has use: those in flight on both sides, and the growth; and the bytes
+/// that it takes in a second. Both are maxima that decay. While the share shrinks faster than the client
+/// acknowledges, the server gets no ACKs; and a radio that becomes fast again sends what is stored, since the
+/// server's next bytes arrive a round trip later.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct PathNeed {
     bytes: u64,
+    capacity: u64,
     at: Instant,
 }
 
@@ -67,11 +70,23 @@ impl PathNeed {
     /// The rate control has a new estimate; `server_rtt` is the round trip to the servers.
     pub fn update(&mut self, now: Instant, control: &RateController, server_rtt: Duration) {
         let in_flight = control.bounded_window().unwrap_or(0).saturating_add(control.capacity_in(server_rtt));
-        let age = now.since(self.at).min(NEED_DECAY);
-        let decay = u128::from(self.bytes) * u128::from(age.as_nanos()) / u128::from(NEED_DECAY.as_nanos());
-        self.bytes = (self.bytes - decay as u64).max(GROWTH.saturating_mul(in_flight));
+        let age = now.since(self.at);
+        self.bytes = decayed(self.bytes, age, NEED_DECAY).max(GROWTH.saturating_mul(in_flight));
+        // While the control looks for the capacity, a burst may have been measured.
+        let capacity = if control.is_in_startup() { 0 } else { control.capacity_in(Duration::from_secs(1)) };
+        self.capacity = decayed(self.capacity, age, NEED_DECAY).max(capacity);
         self.at = now;
     }
+    /// Bytes that the path has lately taken in a second, and may soon take again.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+}
+
+/// The rest of a maximum after `age`.
+fn decayed(value: u64, age: Duration, time_constant: Duration) -> u64 {
+    let (age, all) = (age.min(time_constant).as_nanos(), time_constant.as_nanos());
+    value - (u128::from(value) * u128::from(age) / u128::from(all)) as u64
 }
 
 /// Bytes that may be acknowledged early in addition, where `exposure` bytes are exposed.

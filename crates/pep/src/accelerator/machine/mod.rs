@@ -16,6 +16,7 @@ mod memory;
 mod opening;
 mod past_windows;
 mod prefetch;
+mod reserve;
 mod shared;
 mod timers;
 mod transmit;
@@ -306,7 +307,14 @@ impl Accelerator {
         let Some(device) = self.devices.get_mut(entry.device) else { return };
         let mut cx = self.shared.context(now, device);
         let verdict = match side {
-            Side::Server => entry.flow.on_server(&mut cx, packet),
+            Side::Server => {
+                let empty = device.backlog.is_empty() && !entry.flow.has_unsent();
+                let verdict = entry.flow.on_server(&mut cx, packet);
+                if let Some(rtt) = entry.flow.awaited_window().filter(|_| empty) {
+                    device.on_empty(now, rtt);
+                }
+                verdict
+            }
             Side::Mobile => {
                 let fading = device.fading.is_detected();
                 let useful_window = device.control.useful_window(fading);

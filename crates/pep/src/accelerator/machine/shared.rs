@@ -88,6 +88,7 @@ impl Shared {
             early_acks: self.draining.is_none(),
             unseen_packets: self.unseen_until > now,
             share: memory::share(&self.config, device.need, device.active, limit),
+            ahead: device.ahead(&self.config),
             exposure_room: memory::exposure_room(&self.config, self.exposure),
             buffers_low: 4 * device.held > 3 * limit,
             buffers_full: memory::is_full(&self.config, self.held, device.held, limit),

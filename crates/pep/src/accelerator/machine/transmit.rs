@@ -66,6 +66,7 @@ impl Accelerator {
             match entry.flow.send_next(&mut cx, device.path()) {
                 SendOutcome::Sent { bytes } => {
                     device.on_send(now, bytes, before);
+                    device.reserve.on_sent(now, entry.flow.to_client().age());
                     device.backlog.rotate_left(1);
                     self.update(now, slot);
                     return true;

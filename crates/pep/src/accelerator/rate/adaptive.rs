@@ -168,7 +168,7 @@ impl Adaptive {
             congestion: Congestion::default(),
         }
     }
-    fn min_rtt(&self) -> Duration {
+    pub fn min_rtt(&self) -> Duration {
         self.min_rtt.rtt()
     }
 
@@ -466,6 +466,14 @@ impl Adaptive {
     /// not lower it; the rate of the last round trips counts then.
     fn carried(&self) -> u64 {
         self.carried[0].max(self.carried[1]).min(self.bandwidth_delay())
+    }
+    /// Factor by which the window exceeds the bandwidth-delay product to try whether the capacity is higher.
+    pub fn window_gain(&self) -> f64 {
+        if self.short_buffer.cap().is_some() || self.flight_cap.bytes().is_some() {
+            1.0
+        } else {
+            self.window_gain
+        }
     }
     pub fn is_in_startup(&self) -> bool {
         self.startup

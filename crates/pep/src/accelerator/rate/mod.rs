@@ -48,6 +48,9 @@ const PAPER_OVERSHOOT_BDPS: u64 = 3;
 /// all a client's window of one bandwidth-delay product would hide that the radio has become faster.
 const FADING_OVERSHOOT_BDP_TENTHS: u64 = 11;
 
+/// Growth of the window in a round trip while the capacity is not known: that of slow start (RFC 5681).
+const STARTUP_GAIN: f64 = 2.0;
+
 /// The state of a device's rate control. The device contains it without a pointer: with many devices
 /// each pointer costs one more cache miss per packet.
 #[derive(Clone, Debug)]
@@ -132,6 +135,19 @@ impl RateController {
             Self::Adaptive(control) => control.bandwidth(),
         };
         (rate / 8.0 * time.as_secs_f64()) as u64
+    }
+    /// Bytes that the path may soon take in a second: at its estimated capacity, times the growth of the window
+    /// while that is tried. Before anything is measured, the window of a round trip, which doubles.
+    pub fn expected(&self) -> u64 {
+        let known = self.capacity_in(Duration::from_secs(1));
+        match self {
+            Self::Adaptive(control) if known == 0 => {
+                let per_second = control.window() as f64 / control.min_rtt().as_secs_f64().max(1e-3);
+                (STARTUP_GAIN * per_second) as u64
+            }
+            Self::Adaptive(control) => (known as f64 * control.window_gain()) as u64,
+            Self::Paper(_) => known,
+        }
     }
     /// Bytes in flight beyond which sending past the client's advertised window gains nothing.
     pub fn useful_window(&self, fading: bool) -> u64 {

@@ -1,7 +1,7 @@
 //! Row "window": when data is sent past the client's window, and when no more.
 
 use super::super::test_bed::*;
-use paceline_net::{Packet, TcpFlags};
+use paceline_net::{Duration, Packet, TcpFlags};
 use paceline_pep::AcceleratorConfig;
 
 /// A reset of a host that has no such connection: without the ACK flag.
@@ -17,6 +17,11 @@ struct Reader {
     sent: u64,
     /// Right edge of the window that the client has advertised.
     edge: u64,
+}
+
+/// All that the server has is stored, however long the client takes for it.
+fn patient() -> AcceleratorConfig {
+    AcceleratorConfig { most_stored: Some(Duration::from_secs(1)), ..AcceleratorConfig::default() }
 }
 
 impl Reader {
@@ -91,7 +96,7 @@ impl Reader {
 #[test]
 fn windows_that_do_not_grow_are_kept() {
     for window in [8_000, 30_000, 128_000] {
-        let mut reader = Reader::open(TestBed::new(AcceleratorConfig::default()), window);
+        let mut reader = Reader::open(TestBed::new(patient()), window);
         for n in 0..40 {
             // Unread data makes the window smaller for a while.
             let past = reader.round(if n % 5 == 4 { window - 2_000 } else { window });
@@ -105,7 +110,7 @@ fn windows_that_do_not_grow_are_kept() {
 /// at most a window more.
 #[test]
 fn a_device_is_probed_with_one_segment_first() {
-    let mut reader = Reader::open(TestBed::new(AcceleratorConfig::default()), 16_000);
+    let mut reader = Reader::open(TestBed::new(patient()), 16_000);
     let (mut first, mut window, mut past_bytes) = (None, 16_000, 0);
     for _ in 0..6 {
         window *= 2;
@@ -127,7 +132,7 @@ fn a_device_is_probed_with_one_segment_first() {
 /// At the first drop it ends for the device, in all connections and for good.
 #[test]
 fn a_drop_past_the_window_ends_it_for_the_device() {
-    let mut reader = Reader::open(TestBed::new(AcceleratorConfig::default()), 16_000);
+    let mut reader = Reader::open(TestBed::new(patient()), 16_000);
     reader.until_past_window();
     // The client has dropped what was past the edge, and answers with duplicate ACKs.
     let edge = reader.edge;
@@ -163,7 +168,7 @@ fn resets(packets: &[Packet]) -> usize {
 /// connection; the device gets no more past its window.
 #[test]
 fn a_reset_after_data_past_the_window_waits_for_a_sign_of_life() {
-    let mut reader = Reader::open(TestBed::new(AcceleratorConfig::default()), 16_000);
+    let mut reader = Reader::open(TestBed::new(patient()), 16_000);
     reader.until_past_window();
     for _ in 0..8 {
         let reset = reader.bed.client_packet(reader.bed.client_next, None, BARE_RST, 0, |_| ());
@@ -187,7 +192,7 @@ fn a_reset_after_data_past_the_window_waits_for_a_sign_of_life() {
 fn a_reset_of_the_client_after_data_past_the_window_is_forwarded() {
     for (flags, past_window, at_once) in [(BARE_RST, true, false), (BARE_RST, false, true), (RST, true, true)]
     {
-        let mut reader = Reader::open(TestBed::new(AcceleratorConfig::default()), 16_000);
+        let mut reader = Reader::open(TestBed::new(patient()), 16_000);
         if past_window {
             reader.until_past_window();
         } else {

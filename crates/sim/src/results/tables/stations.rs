@@ -123,6 +123,7 @@ row! {
         uplink_queue_rtt_share: Decimals<6>,
         downlink_harq_rtt_share: Decimals<6>,
         uplink_harq_rtt_share: Decimals<6>,
+        stored_ms: Option<Decimals<3>>,
     }
 }
 
@@ -154,6 +155,7 @@ impl FlowRow {
             uplink_queue_rtt_share: Decimals(round_trip.uplink_queue),
             downlink_harq_rtt_share: Decimals(round_trip.downlink_harq),
             uplink_harq_rtt_share: Decimals(round_trip.uplink_harq),
+            stored_ms: f.stored_ms.map(Decimals),
         }
     }
 }

@@ -165,6 +165,8 @@ pub fn text(snapshot: &Snapshot, version: &str, health: &Health) -> String {
     text.histogram("rtt_seconds", help, &snapshot.round_trips, 1e-9);
     let help = "Round-trip times between gateway and devices, less the connection's minimum";
     text.histogram("queue_delay_seconds", help, &snapshot.queue_delays, 1e-9);
+    let help = "Times for which data had been stored when they were first sent to devices";
+    text.histogram("stored_seconds", help, &snapshot.ages, 1e-9);
     let help = "Sending rates towards devices, at each measured round-trip time";
     // The histogram is in bit/s; Prometheus' base unit is the byte.
     text.histogram("rate_bytes_per_second", help, &snapshot.rates, 0.125);

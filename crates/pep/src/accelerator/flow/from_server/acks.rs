@@ -112,13 +112,15 @@ impl FromServer {
         } else if cx.buffers_low || !client.upload.is_confirmed(cx.now, client.connection) {
             self.edge
         } else {
-            self.window_limit(cx, client).max(self.edge)
+            self.reach(cx, client).max(self.edge)
         }
     }
-    /// The offset up to which the connection's share of the buffer reaches. SACKed bytes extend it by as much
-    /// again, up to one share: else one hole would close the window until its retransmission is acknowledged.
-    fn window_limit(&self, cx: &Context<'_>, client: ClientState<'_>) -> u64 {
-        client.to_client.una() + client.to_client.sacked_bytes().min(cx.share) + cx.share
+
+    /// The offset up to which the connection's share of the memory reaches. Bytes beyond a hole that the
+    /// client has extend it, up to one share: else one hole would close the window until its retransmission
+    /// is acknowledged.
+    pub(super) fn window_limit(&self, cx: &Context<'_>, client: ClientState<'_>) -> u64 {
+        client.to_client.una() + client.to_client.arrived_bytes().min(cx.share) + cx.share
     }
 
     fn is_window_update_due(&self, cx: &Context<'_>, client: ClientState<'_>) -> bool {
@@ -128,9 +130,10 @@ impl FromServer {
         let most = (MAX_WINDOW_FIELD << client.connection.negotiated.client_shift).saturating_sub(seen);
         let growth = growth.min(most);
         let segment = u64::from(client.to_client.segment());
-        let worthwhile = (cx.share / WINDOW_UPDATE_DIVISOR).min(most.max(segment)).max(segment);
+        let window = self.reach(cx, client).saturating_sub(client.to_client.una());
+        let worthwhile = (window / WINDOW_UPDATE_DIVISOR).min(most.max(segment)).max(segment);
         let room = self.edge.saturating_sub(self.acked.max(self.store.next()));
-        room < segment && growth >= segment || growth >= worthwhile && room < cx.share / 2
+        room < segment && growth >= segment || growth >= worthwhile && room < window / 2
     }
 
     /// Sends the ACK that is due, if it still tells the server anything: called after a batch of packets.

@@ -2,9 +2,9 @@
 //!
 //! `receive` accepts the payload of segments into the store (`store` with `piece`, `beyond` for data beyond a
 //! gap, `payload_slice`) and notes FIN, urgent data and congestion marks. `acks` decides how much is
-//! acknowledged and which window is advertised, and makes the ACKs; `ack_hold` keeps back those of the last
-//! packets of a backlog. When an offloaded upload ends, `reorder_hold` keeps the segments that arrived ahead
-//! of a gap.
+//! acknowledged and which window is advertised (`stored_time`, `server_rtt`), and makes the ACKs; `ack_hold` keeps back
+//! those of the last packets of a backlog. When an offloaded upload ends, `reorder_hold` keeps the segments
+//! that arrived ahead of a gap.
 
 mod ack_hold;
 mod acks;
@@ -13,12 +13,16 @@ pub(in crate::accelerator) mod payload_slice;
 mod piece;
 pub(in crate::accelerator) mod receive;
 mod reorder_hold;
+mod server_rtt;
 pub(in crate::accelerator) mod store;
+mod stored_time;
 
 use crate::accelerator::flow::connection::{Connection, Handshake};
 use crate::accelerator::flow::from_server::ack_hold::AckHold;
 use crate::accelerator::flow::from_server::reorder_hold::ReorderHold;
+use crate::accelerator::flow::from_server::server_rtt::ServerRtt;
 use crate::accelerator::flow::from_server::store::Store;
+use crate::accelerator::flow::from_server::stored_time::WindowUse;
 use crate::accelerator::flow::paws::{Epoch, is_current};
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{Instant, Packet, SeqNumber, TcpFlags, TcpHeader};
@@ -58,6 +62,8 @@ pub(in crate::accelerator) struct FromServer {
     edge: u64,
     store: Store,
     ack_hold: AckHold,
+    server_rtt: ServerRtt,
+    window_use: WindowUse,
     reorder_hold: ReorderHold,
     /// Offset of the server's FIN; 0 for none.
     fin_at: u64,
@@ -91,6 +97,8 @@ impl FromServer {
             edge: handshake.client_edge,
             store: Store::new(first),
             ack_hold: AckHold::new(handshake.server_rtt),
+            server_rtt: ServerRtt::new(handshake.server_rtt),
+            window_use: WindowUse::default(),
             reorder_hold: ReorderHold::default(),
             fin_at: 0,
             urgent: None,
@@ -200,15 +208,20 @@ impl FromServer {
     }
     /// Notes the timestamps and the CWR flag of an acceptable segment.
     pub fn note_header(&mut self, now: Instant, connection: &Connection, tcp: &TcpHeader) {
-        if let Some(timestamps) = tcp.options.timestamps.filter(|_| connection.negotiated.timestamps)
-            && (is_current(timestamps, self.timestamp) || self.ts_recent_epoch.is_expired(now))
-        {
-            self.timestamp = timestamps.val;
-            self.timestamp_echo = timestamps.ecr;
+        if let Some(timestamps) = tcp.options.timestamps.filter(|_| connection.negotiated.timestamps) {
+            self.server_rtt.on_server(now, timestamps.ecr);
+            if is_current(timestamps, self.timestamp) || self.ts_recent_epoch.is_expired(now) {
+                self.timestamp = timestamps.val;
+                self.timestamp_echo = timestamps.ecr;
+            }
         }
         if connection.negotiated.ecn && tcp.flags.contains(TcpFlags::CWR) {
             self.echo_congestion = false;
         }
+    }
+    /// A segment of the client has this TSval, which the server will echo.
+    pub fn note_client_timestamp(&mut self, now: Instant, timestamp: u32) {
+        self.server_rtt.on_client(now, timestamp);
     }
     pub fn ts_recent(&self) -> u32 {
         self.ts_recent

@@ -3,6 +3,7 @@
 //! A piece that is at least half of its datagram shares the datagram's memory; a smaller one is copied. So a
 //! piece keeps at most twice its bytes, also where only a small part of a packet was new.
 
+use paceline_net::{Instant, Payload};
 use std::sync::Arc;
 
 /// Header fields that the payload of a packet keeps on the way to the client.
@@ -15,6 +16,20 @@ pub(in crate::accelerator) struct Mark {
     pub push: bool,
     /// Bytes from the piece's start to its urgent pointer; 0 for none.
     pub urgent: u16,
+}
+
+/// A packet's arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::accelerator) struct Arrival {
+    /// Offset in the stream, and bytes of payload.
+    pub off: u64,
+    pub len: u32,
+    /// Bytes of the datagram before the payload.
+    pub skip: u32,
+    /// TSval of the packet.
+    pub timestamp: u32,
+    pub at: Instant,
+    pub mark: Mark,
 }
 
 /// Bytes that a piece costs beside its payload. Chosen: at least the size of [`Piece`].
@@ -33,12 +48,22 @@ pub(super) struct Piece {
     pub skip: u32,
     /// TSval of the packet.
     pub timestamp: u32,
+    /// When the packet arrived.
+    pub at: Instant,
     pub mark: Mark,
     /// None in simulation.
     pub datagram: Option<Arc<Box<[u8]>>>,
 }
 
 impl Piece {
+    pub fn new(arrival: Arrival, payload: Payload) -> Self {
+        let Arrival { off, len, skip, timestamp, at, mark } = arrival;
+        let datagram = match payload {
+            Payload::Datagram(bytes) => Some(Arc::new(bytes)),
+            Payload::Virtual(_) => None,
+        };
+        Self { off, len, skip, timestamp, at, mark, datagram }
+    }
     pub fn end(&self) -> u64 {
         self.off + u64::from(self.len)
     }

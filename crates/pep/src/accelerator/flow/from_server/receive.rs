@@ -1,7 +1,7 @@
 //! Payload of the server's segments into the store (RFC 9293, section 3.10.7.4).
 
 use crate::accelerator::flow::context::Context;
-use crate::accelerator::flow::from_server::store::Mark;
+use crate::accelerator::flow::from_server::store::{Arrival, Mark};
 use crate::accelerator::flow::from_server::{FromServer, LARGEST_PACKET_BYTES};
 use crate::accelerator::flow::views::ClientState;
 use paceline_net::rewrite::{self, Unparsed};
@@ -36,6 +36,7 @@ impl FromServer {
         let una = client.to_client.una();
         let next = self.store.next();
         let known_end = self.fin().unwrap_or(u64::MAX);
+        self.note_window_use(cx.now, end, client.to_client.segment());
         self.open_window(cx, client, data);
         // The client itself may have advertised more than the buffer.
         let buffer_end = una + 2 * cx.config.flow_buffer.0 + LARGEST_PACKET_BYTES;
@@ -109,8 +110,8 @@ impl FromServer {
         };
         let payload = std::mem::replace(&mut packet.payload, Payload::Virtual(0));
         let timestamp = tcp.options.timestamps.map_or(0, |timestamps| timestamps.val);
-        let packet = (off, tcp.payload_len, skip, timestamp);
-        let stored = self.store.insert(packet, (from, until), mark, payload);
+        let packet = Arrival { off, len: tcp.payload_len, skip, timestamp, at: cx.now, mark };
+        let stored = self.store.insert(packet, (from, until), payload);
         cx.stats.bytes_in += stored.new;
         cx.stats.conflicts += u64::from(stored.conflict);
         if stored.new == 0 && tcp.payload_len > 0 {

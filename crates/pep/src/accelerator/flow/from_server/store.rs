@@ -6,14 +6,13 @@
 
 use crate::accelerator::flow::from_server::beyond::Beyond;
 use crate::accelerator::flow::from_server::payload_slice::PayloadSlice;
-pub(in crate::accelerator) use crate::accelerator::flow::from_server::piece::Mark;
 use crate::accelerator::flow::from_server::piece::Piece;
+pub(in crate::accelerator) use crate::accelerator::flow::from_server::piece::{Arrival, Mark};
 use crate::accelerator::flow::memory::shrink_if_empty;
 use crate::accelerator::flow::ranges::Ranges;
 use crate::accelerator::flow::steps::step;
-use paceline_net::Payload;
+use paceline_net::{Instant, Payload};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// A part of the stream that one packet can carry: its bytes have the same header fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,20 +104,14 @@ impl Store {
         self.beyond.as_ref().is_none_or(|beyond| beyond.overhead() < share.max(LEAST_OVERHEAD_BYTES))
     }
 
-    /// Stores the part `from..until` of a packet with `len` payload bytes at offset `off` of the stream,
-    /// which begin at byte `skip` of the datagram. `timestamp` is its TSval.
-    pub fn insert(
-        &mut self,
-        (off, len, skip, timestamp): (u64, u32, u32, u32),
-        (from, until): (u64, u64),
-        mark: Mark,
-        payload: Payload,
-    ) -> Stored {
-        let datagram = match payload {
-            Payload::Datagram(bytes) => Some(Arc::new(bytes)),
-            Payload::Virtual(_) => None,
-        };
-        let mut packet = Piece { off, len, skip, timestamp, mark, datagram };
+    /// When the byte at `off` arrived, if it is stored.
+    pub fn arrived_at(&self, off: u64) -> Option<Instant> {
+        Some(self.pieces.get(self.at(off)).filter(|piece| piece.off <= off && off < piece.end())?.at)
+    }
+
+    /// Stores the part `from..until` of a packet.
+    pub fn insert(&mut self, arrival: Arrival, (from, until): (u64, u64), payload: Payload) -> Stored {
+        let mut packet = Piece::new(arrival, payload);
         if from == self.next && self.beyond.is_none() && from < until {
             packet.narrow(from, until);
             self.push(packet);
@@ -282,6 +275,9 @@ mod tests {
     fn stream_byte(off: u64) -> u8 {
         (off ^ off >> 8 ^ off >> 16) as u8
     }
+    fn arrival(off: u64, len: u32) -> Arrival {
+        Arrival { off, len, skip: 7, timestamp: 0, at: Instant::ZERO, mark: Mark::default() }
+    }
     fn datagram(off: u64, len: u32) -> Payload {
         // Seven bytes of header.
         let bytes: Vec<u8> =
@@ -299,12 +295,7 @@ mod tests {
                 let off = (store.next() + stream.below(300)).saturating_sub(150);
                 let len = 1 + stream.below(200) as u32;
                 let (from, until) = (off.max(store.next()), off + u64::from(len));
-                let stored = store.insert(
-                    (off, len, 7, 0),
-                    (from, until.max(from)),
-                    Mark::default(),
-                    datagram(off, len),
-                );
+                let stored = store.insert(arrival(off, len), (from, until.max(from)), datagram(off, len));
                 assert!(!stored.conflict);
                 while let Some(cut) = store.cut(sent, 50, if stream.chance(0.5) { 150 } else { 50 }, u64::MAX)
                 {
@@ -327,7 +318,8 @@ mod tests {
         let mut store = Store::new(0);
         for off in (0..500).step_by(100) {
             let mark = Mark { push: true, traffic_class: if off < 400 { 0 } else { 8 }, ..Mark::default() };
-            store.insert((off, 100, 7, 0), (off, off + 100), mark, datagram(off, 100));
+            let arrival = Arrival { mark, ..arrival(off, 100) };
+            store.insert(arrival, (off, off + 100), datagram(off, 100));
         }
         let cut = |off, most| store.cut(off, 100, most, u64::MAX).unwrap();
         assert_eq!((cut(0, 1000).len, cut(0, 1000).mark.push), (400, true));
@@ -340,7 +332,7 @@ mod tests {
     fn an_empty_store_keeps_no_memory_of_a_transfer() {
         let mut store = Store::new(0);
         for off in (0..100_000).step_by(100) {
-            store.insert((off, 100, 7, 0), (off, off + 100), Mark::default(), datagram(off, 100));
+            store.insert(arrival(off, 100), (off, off + 100), datagram(off, 100));
         }
         assert!(store.pieces.capacity() >= 1000);
         store.release(100_000);
@@ -350,8 +342,8 @@ mod tests {
     #[test]
     fn the_first_copy_stays_and_a_conflict_is_reported() {
         let mut store = Store::new(0);
-        store.insert((0, 10, 7, 0), (0, 10), Mark::default(), datagram(0, 10));
-        let stored = store.insert((0, 10, 7, 0), (10, 10), Mark::default(), datagram(500, 10));
+        store.insert(arrival(0, 10), (0, 10), datagram(0, 10));
+        let stored = store.insert(arrival(0, 10), (10, 10), datagram(500, 10));
         assert_eq!(stored, Stored { new: 0, conflict: true });
         let read: Vec<u8> = store.read(0, 10).unwrap().flatten().copied().collect();
         assert_eq!(read, (0..10).map(stream_byte).collect::<Vec<u8>>());

@@ -27,7 +27,7 @@ use crate::accelerator::flow::to_client::rtt::Rtt;
 use crate::accelerator::flow::to_client::sack_check::SackCheck;
 use crate::accelerator::flow::to_client::scoreboard::Scoreboard;
 use crate::accelerator::flow::to_client::window::ClientWindow;
-use paceline_net::{Instant, SeqNumber};
+use paceline_net::{Duration, Instant, SeqNumber};
 use std::hint::black_box;
 
 /// The result of an attempt to send.
@@ -85,6 +85,8 @@ pub(in crate::accelerator) struct ToClient {
     window_probes: u8,
     /// When to detect losses again; [`Instant::MAX`] for never.
     reorder_at: Instant,
+    /// Age of the data that was sent last for the first time, in microseconds.
+    age_us: u32,
     /// When discarded SACKed data is sent again; [`Instant::MAX`] for none. And when that was done last.
     reneging_at: Instant,
     reneged_at: Instant,
@@ -119,6 +121,7 @@ impl ToClient {
             ambiguous_acks: 0,
             window_probes: 0,
             reorder_at: Instant::MAX,
+            age_us: 0,
             reneging_at: Instant::MAX,
             reneged_at: Instant::ZERO,
         }
@@ -157,6 +160,10 @@ impl ToClient {
     pub fn set_path(&mut self, fading: bool, useful_window: u64) {
         (self.fading, self.useful_window) = (fading, narrow(useful_window));
     }
+    /// Age of the data that was sent last for the first time: how long it was stored.
+    pub fn age(&self) -> Duration {
+        Duration::from_micros(u64::from(self.age_us))
+    }
     /// Whether the client has not acknowledged everything that was sent.
     pub fn has_outstanding(&self) -> bool {
         !self.scoreboard.is_empty()
@@ -164,8 +171,13 @@ impl ToClient {
     pub fn has_lost(&self) -> bool {
         self.scoreboard.has_lost()
     }
-    pub fn sacked_bytes(&self) -> u64 {
-        self.scoreboard.sacked_bytes()
+    /// Whether the client is sent probes only.
+    pub fn is_unresponsive(&self) -> bool {
+        self.unresponsive
+    }
+    /// Bytes beyond a hole that the client has: those that it has SACKed, or that its duplicate ACKs report.
+    pub fn arrived_bytes(&self) -> u64 {
+        self.scoreboard.arrived_bytes()
     }
     /// Bytes that occupy the path to the device. The segments of an unresponsive client left the radio long
     /// ago: they must not keep the device's other connections from sending.

@@ -10,7 +10,7 @@ use crate::accelerator::flow::to_client::scoreboard::sent::Retransmission;
 use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
 use crate::accelerator::flow::views::ServerState;
 use crate::accelerator::rate::RateControl;
-use paceline_net::Instant;
+use paceline_net::{Duration, Instant};
 
 impl ToClient {
     /// Sends one packet, lost segments first.
@@ -158,6 +158,9 @@ impl ToClient {
         }
         self.send_now = false;
         self.start_timer(cx.now);
+        let age = store.arrived_at(off).map_or(Duration::ZERO, |at| cx.now.since(at));
+        cx.stats.on_first_sent(age);
+        self.age_us = u32::try_from(age.as_nanos() / 1000).unwrap_or(u32::MAX);
         let end = off + u64::from(cut.len);
         while self.nxt < end {
             let len = (end - self.nxt).min(u64::from(segment)) as u32;

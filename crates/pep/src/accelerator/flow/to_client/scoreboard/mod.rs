@@ -123,8 +123,9 @@ impl Scoreboard {
         let in_flight = self.records.in_flight();
         in_flight - self.newreno.as_ref().map_or(0, |newreno| newreno.arrived().min(in_flight))
     }
-    pub fn sacked_bytes(&self) -> u64 {
-        self.sacked_bytes
+    /// Bytes that were SACKed, or of a client without SACK those that duplicate ACKs have reported.
+    pub fn arrived_bytes(&self) -> u64 {
+        self.sacked_bytes + self.newreno.as_ref().map_or(0, |newreno| newreno.arrived())
     }
     pub fn is_front_lost(&self) -> bool {
         self.records.front().is_some_and(|front| front.is(LOST))

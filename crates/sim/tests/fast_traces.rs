@@ -27,7 +27,7 @@ fn few_segments_are_sent_again_past_the_clients_window() {
         let totals = download(trace, "8 MB", &["core.path=accelerator"]);
         let (again, used) = (totals.retransmission_share, totals.link_sent_mbps / totals.link_capacity_mbps);
         println!("{trace}: {again:.4} sent again, {used:.3} used");
-        assert!(again <= 0.02 && used > 0.94, "{trace}: {again:.4} sent again, {used:.3} used");
+        assert!(again <= 0.02 && used > 0.93, "{trace}: {again:.4} sent again, {used:.3} used");
     }
 }
 

@@ -349,9 +349,10 @@ fn a_proxy_stands_behind_the_configured_number_of_hops() {
         let (behind_all, _) = run(path, "");
         assert_eq!(run(path, "path_after = 2").0, behind_all, "{path}");
         // A proxy behind the first hop answers the server after 2 ms; an accelerator's handshake is end to
-        // end.
+        // end, and it holds back its ACKs towards the end of the file.
         let (near, _) = run(path, "path_after = 1");
-        assert!(behind_all > 80.0 && near < 0.5 * behind_all, "{path}: {behind_all} ms, {near} ms");
+        let most = if path == "split-tcp" { 0.5 * behind_all } else { behind_all - 10.0 };
+        assert!(behind_all > 80.0 && near < most, "{path}: {behind_all} ms, {near} ms");
     }
     assert_eq!(
         run("direct", "path_after = 0"),

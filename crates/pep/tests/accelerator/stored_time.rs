@@ -53,18 +53,18 @@ fn an_application_reads_no_older_data_than_without_the_accelerator() {
     }
 }
 
-/// A packet takes 12 ms at 1 Mb/s.
+/// The reserve is found by trial, in units of packets: a packet takes 12 ms at 1 Mb/s.
 #[test]
 fn data_is_stored_for_a_part_of_the_round_trip_to_the_server() {
     for mbps in [1, 5, 20, 50, 200] {
         let mut network = download(adaptive(), rate(mbps), 2_000_000);
-        network.run_ms(3_000);
-        let ages = (3_000..6_000).map(|ms| {
+        network.run_ms(15_000);
+        let ages = (15_000..20_000).map(|ms| {
             network.run_ms(ms);
             network.accelerator().flows().next().map_or(0.0, |flow| flow.age.as_millis_f64())
         });
         let age = percentile(ages.collect(), 0.9);
-        assert!(age < 10.0 + 24.0 / mbps as f64, "{mbps} Mb/s: {age:.1} ms");
+        assert!(age < 20.0 + 48.0 / mbps as f64, "{mbps} Mb/s: {age:.1} ms");
     }
 }
 
@@ -134,86 +134,4 @@ fn downloads_of_a_device_share_the_time() {
     assert!(goodput > 0.97 * PAYLOAD * 20.0, "{goodput:.1} Mb/s");
     let exposure = network.accelerator().exposure();
     assert!(exposure < 300_000, "{exposure} bytes");
-}
-
-/// TEMP
-#[test]
-fn explore_ages() {
-    let only = std::env::var("AGE_ONLY").unwrap_or_default();
-    for (wired, mobile, queue) in [
-        (5, 5, 300_000),
-        (5, 5, 0),
-        (10, 20, 300_000),
-        (10, 20, 0),
-        (1, 10, 0),
-        (40, 10, 0),
-        (5, 5, 1000_000),
-    ] {
-        for mbps in [1u64, 5, 20, 50, 200, 500] {
-            let bdp = mbps * 125 * 2 * (wired + mobile);
-            let queue = if queue == 0 { bdp.max(30_000) } else { queue };
-            let name = format!("W{wired} M{mobile} Q{queue:8} {mbps:4} Mb/s");
-            if !name.contains(&only) {
-                continue;
-            }
-            let run = |accelerator: Option<AcceleratorConfig>| {
-                let acc = accelerator.is_some();
-                let link = [
-                    Link::new(Capacity::Rate(Rate(mbps * 1_000_000)), mobile, queue),
-                    Link::rate("50 Mb/s", mobile, 1_000_000),
-                ];
-                let mut network = Network::download(Source::Bulk, accelerator, wired, link);
-                network.run_ms(2_000);
-                let mut stored = vec![];
-                let mut fl = vec![];
-                network.mobile[0].waits.clear();
-                for ms in 2000..8000 {
-                    network.run_ms(ms);
-                    if acc {
-                        let f = network.accelerator().flows().next().unwrap();
-                        stored.push(f.age.as_millis_f64());
-                        fl.push(f.in_flight as f64);
-                    }
-                }
-                let mut ages: Vec<f64> = network
-                    .ages
-                    .iter()
-                    .filter(|(at, _)| at.as_millis() > 2_000)
-                    .map(|(_, age)| age.as_millis_f64())
-                    .collect();
-                ages.sort_by(f64::total_cmp);
-                stored.sort_by(f64::total_cmp);
-                fl.sort_by(f64::total_cmp);
-                let again = if acc {
-                    let s = network.accelerator().stats();
-                    format!(
-                        "stored p50 {:.1} p95 {:.1} flight {:.0} kB queue p50 {:.1} p95 {:.1} retx {:.4}",
-                        stored[stored.len() / 2],
-                        stored[stored.len() * 95 / 100],
-                        fl[fl.len() / 2] * 1e-3,
-                        network.mobile[0].percentile_ms(0.5),
-                        network.mobile[0].percentile_ms(0.95),
-                        s.retransmissions as f64 / s.segments_sent as f64
-                    )
-                } else {
-                    String::new()
-                };
-                (network.goodput_mbps(2_000, 8_000), ages[ages.len() / 2], ages[ages.len() * 95 / 100], again)
-            };
-            let (a, b) = (run(None), run(adaptive()));
-            println!(
-                "{name}: direct {:6.1} p50 {:6.1} p95 {:6.1}; acc {:6.1} p50 {:6.1} p95 {:6.1}; ratio {:.2} {:.2} {} {}",
-                a.0,
-                a.1,
-                a.2,
-                b.0,
-                b.1,
-                b.2,
-                b.1 / a.1,
-                b.2 / a.2,
-                if b.1 > 1.25 * a.1 { "<<<<" } else { "" },
-                b.3
-            );
-        }
-    }
 }

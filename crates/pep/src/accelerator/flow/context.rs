@@ -42,7 +42,9 @@ pub(in crate::accelerator) struct Ahead {
     /// Bytes that wait for its radio or are in flight, and connections with such bytes.
     pub queued: u64,
     pub busy: u64,
-    /// Whether that was measured.
+    /// The rate control looks for the capacity still.
+    pub starting: bool,
+    /// Whether the capacity was measured.
     pub measured: bool,
     /// Time beyond the round trip to the server for which data is stored.
     pub reserve: Duration,

@@ -132,7 +132,8 @@ impl Flow {
             return 0;
         }
         let reach = self.to_client.window().edge().max(self.to_client.nxt());
-        self.from_server.next().min(reach).saturating_sub(self.to_client.una())
+        let unsent = self.from_server.next().min(reach).saturating_sub(self.to_client.nxt());
+        unsent + self.to_client.in_flight()
     }
     /// No byte is stored, acknowledged early or outstanding: later packets would pass the same way without
     /// the accelerator.

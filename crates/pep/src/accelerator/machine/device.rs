@@ -175,6 +175,7 @@ impl Device {
             capacity: self.control.expected().max(self.need.capacity()),
             measured: self.control.capacity_in(Duration::from_secs(1)) > 0,
             reserve: self.reserve.time(),
+            starting: self.control.is_in_startup(),
             busy: self.queueing as u64,
             queued: self.queued,
             most,

@@ -57,8 +57,8 @@ pub(super) fn share(config: &AcceleratorConfig, need: PathNeed, busy: usize, lim
 
 /// Bytes for which the path to a device has use: those in flight on both sides, and the growth; and the bytes
 /// that it takes in a second. Both are maxima that decay. While the share shrinks faster than the client
-/// acknowledges, the server gets no ACKs; and a radio that becomes fast again sends what is stored, since the
-/// server's next bytes arrive a round trip later.
+/// acknowledges, the server gets no ACKs. And a radio that becomes fast again needs what is stored, because
+/// the server's next bytes arrive a round trip later.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::accelerator) struct PathNeed {
     bytes: u64,

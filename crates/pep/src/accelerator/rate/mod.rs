@@ -136,8 +136,8 @@ impl RateController {
         };
         (rate / 8.0 * time.as_secs_f64()) as u64
     }
-    /// Bytes that the path may soon take in a second: at its estimated capacity, times the growth of the window
-    /// while that is tried. Before anything is measured, the window of a round trip, which doubles.
+    /// Bytes that the path may soon take in a second: at its estimated capacity, times the growth of the
+    /// window while that is tried. Before anything is measured, the window of a round trip, which doubles.
     pub fn expected(&self) -> u64 {
         let known = self.capacity_in(Duration::from_secs(1));
         match self {

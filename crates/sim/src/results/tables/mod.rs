@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(timeseries_csv(&[]).lines().count(), 1);
         assert!(
             flows_csv(&[]).starts_with("seed,station,flow,bytes,")
-                && flows_csv(&[]).ends_with("_rtt_share\n")
+                && flows_csv(&[]).ends_with(",stored_ms\n")
         );
     }
 

@@ -45,8 +45,12 @@ impl AckHold {
     /// A packet with new data arrived for a connection with this share of the buffer; `unsent` bytes wait for
     /// the radio. Packets that come at intervals of a round trip, as the window opens, leave the wait as it
     /// is: a shorter one would release more packets than arrive.
-    pub fn on_data(&mut self, now: Instant, unsent: u64, share: u64, segment: u32) {
-        let segments = (share / SHARE_DIVISOR / u64::from(segment)).min(u64::from(MAX_SEGMENTS)) as u8;
+    /// `late` is the time until the client's acknowledgment, if it is known: no more is held back than lasts
+    /// that long.
+    pub fn on_data(&mut self, now: Instant, unsent: u64, share: u64, segment: u32, late: Option<Duration>) {
+        let most = (share / SHARE_DIVISOR / u64::from(segment)).min(u64::from(MAX_SEGMENTS));
+        let enough = late.map_or(most, |late| 1 + late.as_nanos() / self.first_wait().as_nanos());
+        let segments = most.min(enough) as u8;
         let waits = unsent >= u64::from(segments) * u64::from(segment) && self.server_rtt_us > 0;
         self.segments = if waits { segments } else { 0 };
         if now.since(self.since) < self.first_wait() {

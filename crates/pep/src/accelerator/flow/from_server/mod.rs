@@ -2,9 +2,9 @@
 //!
 //! `receive` accepts the payload of segments into the store (`store` with `piece`, `beyond` for data beyond a
 //! gap, `payload_slice`) and notes FIN, urgent data and congestion marks. `acks` decides how much is
-//! acknowledged and which window is advertised (`stored_time`, `server_rtt`), and makes the ACKs; `ack_hold` keeps back
-//! those of the last packets of a backlog. When an offloaded upload ends, `reorder_hold` keeps the segments
-//! that arrived ahead of a gap.
+//! acknowledged and which window is advertised (`stored_time`, `server_rtt`), and makes the ACKs; `ack_hold`
+//! keeps back those of the last packets of a backlog. When an offloaded upload ends, `reorder_hold` keeps the
+//! segments that arrived ahead of a gap.
 
 mod ack_hold;
 mod acks;
@@ -20,9 +20,8 @@ mod stored_time;
 use crate::accelerator::flow::connection::{Connection, Handshake};
 use crate::accelerator::flow::from_server::ack_hold::AckHold;
 use crate::accelerator::flow::from_server::reorder_hold::ReorderHold;
-use crate::accelerator::flow::from_server::server_rtt::ServerRtt;
+use crate::accelerator::flow::from_server::server_rtt::{ServerRtt, WindowUse};
 use crate::accelerator::flow::from_server::store::Store;
-use crate::accelerator::flow::from_server::stored_time::WindowUse;
 use crate::accelerator::flow::paws::{Epoch, is_current};
 use paceline_net::rewrite::{self, Unparsed};
 use paceline_net::{Instant, Packet, SeqNumber, TcpFlags, TcpHeader};

@@ -121,7 +121,10 @@ impl FromServer {
         let advanced = self.store.next() > next;
         if advanced {
             let unsent = self.store.next().saturating_sub(client.to_client.nxt());
-            self.ack_hold.on_data(cx.now, unsent, cx.share, client.to_client.segment());
+            let measured = cx.ahead.filter(|ahead| ahead.measured);
+            let rtt = client.to_client.rtt().srtt();
+            let late = measured.zip(rtt).map(|(ahead, rtt)| rtt + ahead.time_to_send(unsent));
+            self.ack_hold.on_data(cx.now, unsent, cx.share, client.to_client.segment(), late);
         }
         let closes = tcp.flags.contains(TcpFlags::FIN) && self.fin() == Some(self.store.next());
         (advanced || closes && off >= next) && !self.store.has_gap()

@@ -1,6 +1,7 @@
 //! Round-trip time of the wired segment. The handshake measures it first. Then the server's segments show how
 //! long a timestamp of the client took to come back (RFC 7323, section 4): each such time contains the round
 //! trip, and the time until the server had something to send. The least of some of them is the round trip.
+//! Whether the server uses all of its window is seen a round trip after the window was advertised.
 
 use paceline_net::{Duration, Instant};
 
@@ -61,6 +62,31 @@ impl ServerRtt {
         if self.count == GROUP {
             (self.before_us, self.lowest_us, self.count) = (self.lowest_us, u32::MAX, 0);
         }
+    }
+}
+
+/// Tells whether the server waits for its window.
+#[derive(Clone, Copy, Default, Debug)]
+pub(in crate::accelerator) struct WindowUse {
+    /// The advertised edge at `at`, and a round trip or more before.
+    edge: u64,
+    before: u64,
+    at: Instant,
+    full: bool,
+}
+
+impl WindowUse {
+    /// Data up to `end` arrived; the server has used what it knew of the window if that was `segment` bytes
+    /// from the edge that was advertised a round trip ago.
+    pub fn on_data(&mut self, now: Instant, rtt: Duration, edge: u64, (end, segment): (u64, u64)) {
+        if now.since(self.at) >= rtt {
+            (self.before, self.edge, self.at) = (self.edge, edge, now);
+        }
+        self.full = end + segment > self.before;
+    }
+    /// Whether the server's last data was all that its window allowed.
+    pub fn is_full(&self) -> bool {
+        self.full
     }
 }
 

@@ -16,33 +16,19 @@ const LEAST_BYTES: u64 = 8 << 10;
 /// (64 KiB in Linux), which is in flight without the accelerator too.
 const FIRST_BYTES: u64 = 64 << 10;
 
-/// Tells whether the server waits for its window.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct WindowUse {
-    /// The advertised edge at `at`, and a round trip or more before.
-    edge: u64,
-    before: u64,
-    at: Instant,
-    full: bool,
-}
-
-impl WindowUse {
-    /// Data up to `end` arrived; the server has used what it knew of the window if that was `segment` bytes
-    /// from the edge that was advertised a round trip ago.
-    fn on_data(&mut self, now: Instant, rtt: Duration, edge: u64, (end, segment): (u64, u64)) {
-        if now.since(self.at) >= rtt {
-            (self.before, self.edge, self.at) = (self.edge, edge, now);
-        }
-        self.full = end + segment > self.before;
-    }
-}
-
 impl Ahead {
+    /// Time in which the radio takes so many bytes.
+    pub fn time_to_send(&self, bytes: u64) -> Duration {
+        let ns = u128::from(bytes) * 1_000_000_000 / u128::from(self.capacity.max(1));
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
     /// Bytes that are stored for a connection whose server is `rtt` away.
     fn stored(&self, rtt: Duration) -> u64 {
         let time = self.most.unwrap_or(rtt + self.reserve);
         let bytes = u128::from(self.capacity) * u128::from(time.as_nanos()) / 1_000_000_000;
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        // While the window doubles in a round trip, the data for the next one has to be here already.
+        let bytes = if self.starting && self.most.is_none() { bytes.max(self.window) } else { bytes };
         if self.measured { bytes } else { bytes.max(FIRST_BYTES) }
     }
 }
@@ -55,7 +41,7 @@ impl FromServer {
     }
     /// Whether the server's last data was all that it might send.
     pub fn fills_window(&self) -> bool {
-        self.window_use.full
+        self.window_use.is_full()
     }
     /// The round trip to the server, if it is known.
     pub fn server_rtt(&self) -> Option<Duration> {
@@ -66,20 +52,22 @@ impl FromServer {
     pub(super) fn reach(&self, cx: &Context<'_>, client: ClientState<'_>) -> u64 {
         let to_client = client.to_client;
         let rtt = self.server_rtt.get();
-        let Some(ahead) = cx.ahead.filter(|ahead| ahead.most.is_some() || rtt.is_some()) else {
-            return self.window_limit(cx, client);
-        };
+        // The losses of a client without SACK are found by the duplicate ACKs for data beyond them: such a
+        // client needs more data the more it loses.
+        let bounded = |ahead: &Ahead| ahead.most.is_some() || rtt.is_some() && to_client.uses_sack();
+        let Some(ahead) = cx.ahead.filter(bounded) else { return self.window_limit(cx, client) };
         let segment = u64::from(to_client.segment());
         let stored = ahead.stored(rtt.unwrap_or_default()).max(2 * segment);
         let all = ahead.window.saturating_add(stored);
-        let own = self.store.next().saturating_sub(to_client.una());
+        // All before this offset has arrived, or is lost and is sent again in place of new data.
+        let from = to_client.nxt() - to_client.in_flight();
+        let own = self.store.next().saturating_sub(from);
         let left = all.saturating_sub(ahead.queued.saturating_sub(own));
         // The window field has units: less than two of them could be none.
         let least = LEAST_BYTES.max(2 << client.connection.negotiated.client_shift).max(2 * segment);
-        let part = left.max(all / ahead.busy.max(1)).max(least).min(cx.share);
-        let from = to_client.una() + to_client.arrived_bytes().min(cx.share);
+        let part = left.max(all / ahead.busy.max(1)).max(least);
         // Data that the client's window keeps from the radio is not stored for it.
         let client_edge = to_client.nxt().max(to_client.window().edge());
-        (from + part).min(client_edge.saturating_add(stored.max(least)))
+        (from + part).min(client_edge.saturating_add(stored.max(least))).min(self.window_limit(cx, client))
     }
 }

@@ -126,7 +126,7 @@ impl Testbed {
 s=socket.socket(); s.setsockopt(socket.SOL_SOCKET,socket.SO_RCVBUF,16384); s.connect((\"10.9.0.1\",8000))
 s.sendall(b\"GET /file HTTP/1.0\\r\\n\\r\\n\"); time.sleep(600)";
         let download = self.start(&self.client, "exposed", &format!("python3 -c '{CLIENT}'"));
-        wait_for("exposed data", || (self.status()["exposure"].as_u64() > Some(100_000)).then_some(()));
+        wait_for("exposed data", || (self.status()["exposure"].as_u64() > Some(20_000)).then_some(()));
         download
     }
     /// A configuration with the control socket `ctl`, and more settings.

@@ -118,7 +118,8 @@ fn a_filter_that_causes_retransmissions_is_stopped() {
         ["filtered", "held-out"].map(|group| counter(&counters, &format!("compared-{quantity}-{group}")))
     };
     let [repeated, repeated_held_out] = groups("repeated");
-    assert!(repeated > 2 * repeated_held_out, "{counters}");
+    // Pauses of the machine cause repetitions in both groups.
+    assert!(repeated > repeated_held_out, "{counters}");
     let [bytes, bytes_held_out] = groups("bytes");
     assert!(bytes < 2 * bytes_held_out && bytes_held_out < 2 * bytes, "{counters}");
     assert!(

@@ -199,7 +199,9 @@ fn detach(found: &Found) -> Outcome {
 }
 
 fn show(json: bool) -> Outcome {
-    let reports: Vec<_> = find()?.iter().map(Found::report).collect::<anyhow::Result<_>>()?;
+    let found = find()?;
+    let reports = found.iter().filter_map(|found| found.report().transpose());
+    let reports: Vec<_> = reports.collect::<anyhow::Result<_>>()?;
     let text = if json {
         let controls = reports.iter().map(as_json).collect::<Value>();
         output::json(&json!({"paceline": paceline_study::origin(), "controls": controls}))

@@ -106,9 +106,12 @@ impl Found {
         parameters.write(&mut settings);
         write(&MapHandle::from_map_id(self.map).context("the control has gone")?, &settings)
     }
-    /// Its parameters and connections, those with most data first.
-    pub fn report(&self) -> anyhow::Result<Report> {
-        report::read(&self.name, self.runs, &self.namespaces, &self.settings)
+    /// Its parameters and connections, those with most data first; none if it has gone since it was found.
+    pub fn report(&self) -> anyhow::Result<Option<Report>> {
+        match report::read(&self.name, self.runs, &self.namespaces, &self.settings) {
+            Err(_) if MapHandle::from_map_id(self.map).is_err() => Ok(None),
+            report => report.map(Some),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! that is its default, also after the end of the process that registered it.
 
 use anyhow::{Context, anyhow};
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -54,7 +55,11 @@ fn visit(look: impl Fn() -> anyhow::Result<bool> + Sync) -> anyhow::Result<Vec<S
         let mut found = Vec::new();
         for (path, handle) in all() {
             let at = || path.display().to_string();
-            setns(&handle, CloneFlags::CLONE_NEWNET).with_context(at)?;
+            match setns(&handle, CloneFlags::CLONE_NEWNET) {
+                // The name of a namespace that is being made, or has ended, is an empty file.
+                Err(Errno::EINVAL) => continue,
+                entered => entered.with_context(at)?,
+            }
             if look().with_context(at)? {
                 found.push(at());
             }

@@ -213,8 +213,8 @@ fn a_switchback_compares_periods_with_acceleration_of_all_and_of_none() {
     );
     assert!(found["transfers"].as_array().unwrap().iter().all(|count| count.as_u64() > Some(50)), "{found}");
     let goodput = row(&found, Some("100 kB to 1 MB"), "goodput");
-    // Whether twelve pairs suffice for a finding depends on the pauses of the machine (unit tests of periods have
-    // none).
+    // Whether twelve pairs suffice for a finding depends on the pauses of the machine (unit tests of periods
+    // have none).
     assert!(goodput["change"].as_f64() > Some(0.0) && goodput["finding"] != "worse", "{goodput} {text}");
     assert!(text.contains("12 pairs of periods"), "{text}");
     // All devices are accelerated again.

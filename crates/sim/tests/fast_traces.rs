@@ -20,14 +20,15 @@ fn download(trace: &str, queue: &str, set: &[&str]) -> Totals {
 
 /// A full queue costs a packet now and then. With a window that the rate exceeds, each such packet once cost
 /// all that had been sent past the window: 6 to 7% of all segments. Past a window that no longer grows, here
-/// 6 MiB, nothing is sent: that leaves a part of the peaks unused.
+/// 6 MiB, nothing is sent: that leaves a part of the peaks unused. So does, with up to a percent, the bound
+/// of the time for which data is stored (decision 69).
 #[test]
 fn few_segments_are_sent_again_past_the_clients_window() {
     for trace in ["mmwave-driving", "mmwave-walking"] {
         let totals = download(trace, "8 MB", &["core.path=accelerator"]);
         let (again, used) = (totals.retransmission_share, totals.link_sent_mbps / totals.link_capacity_mbps);
         println!("{trace}: {again:.4} sent again, {used:.3} used");
-        assert!(again <= 0.02 && used > 0.93, "{trace}: {again:.4} sent again, {used:.3} used");
+        assert!(again <= 0.02 && used > 0.935, "{trace}: {again:.4} sent again, {used:.3} used");
     }
 }
 

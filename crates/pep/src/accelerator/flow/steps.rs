@@ -21,7 +21,7 @@ pub(in crate::accelerator) fn take() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accelerator::flow::from_server::store::{Arrival, Mark, Store};
+    use crate::accelerator::flow::from_server::store::{Mark, Piece, Store};
     use crate::accelerator::flow::to_client::rtt::RttBounds;
     use crate::accelerator::flow::to_client::scoreboard::Scoreboard;
     use paceline_net::{Duration, Instant, Payload, Stream};
@@ -55,8 +55,10 @@ mod tests {
                 take();
                 let bytes: Box<[u8]> = (off..off + len).map(|off| off as u8).collect();
                 let mark = Mark::default();
-                let packet = Arrival { off, len: len as u32, skip: 0, timestamp: 0, at: Instant::ZERO, mark };
-                store.insert(packet, (off, off + len), Payload::Datagram(bytes));
+                let (len, at, datagram) =
+                    (len as u32, Instant::ZERO, Piece::datagram(Payload::Datagram(bytes)));
+                let packet = Piece { off, len, skip: 0, timestamp: 0, at, mark, datagram };
+                store.insert(packet, (off, off + u64::from(len)));
                 let ranges = store.beyond().map_or(0, |ranges| ranges.iter().rev().take(4).count());
                 (take(), ranges)
             };

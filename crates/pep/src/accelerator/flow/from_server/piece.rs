@@ -18,20 +18,6 @@ pub(in crate::accelerator) struct Mark {
     pub urgent: u16,
 }
 
-/// A packet's arrival.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::accelerator) struct Arrival {
-    /// Offset in the stream, and bytes of payload.
-    pub off: u64,
-    pub len: u32,
-    /// Bytes of the datagram before the payload.
-    pub skip: u32,
-    /// TSval of the packet.
-    pub timestamp: u32,
-    pub at: Instant,
-    pub mark: Mark,
-}
-
 /// Bytes that a piece costs beside its payload. Chosen: at least the size of [`Piece`].
 const PIECE_COST_BYTES: u64 = 64;
 /// Bytes that the memory of a datagram costs beside its length: a counted pointer and the reserve of two
@@ -41,7 +27,7 @@ const DATAGRAM_COST_BYTES: u64 = 160;
 
 /// A part of the stream from one packet.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+pub(in crate::accelerator) struct Piece {
     pub off: u64,
     pub len: u32,
     /// Bytes of the datagram before the piece.
@@ -56,13 +42,12 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    pub fn new(arrival: Arrival, payload: Payload) -> Self {
-        let Arrival { off, len, skip, timestamp, at, mark } = arrival;
-        let datagram = match payload {
+    /// The memory of a packet's payload.
+    pub fn datagram(payload: Payload) -> Option<Arc<Box<[u8]>>> {
+        match payload {
             Payload::Datagram(bytes) => Some(Arc::new(bytes)),
             Payload::Virtual(_) => None,
-        };
-        Self { off, len, skip, timestamp, at, mark, datagram }
+        }
     }
     pub fn end(&self) -> u64 {
         self.off + u64::from(self.len)

@@ -1,7 +1,7 @@
 //! Payload of the server's segments into the store (RFC 9293, section 3.10.7.4).
 
 use crate::accelerator::flow::context::Context;
-use crate::accelerator::flow::from_server::store::{Arrival, Mark};
+use crate::accelerator::flow::from_server::store::{Mark, Piece};
 use crate::accelerator::flow::from_server::{FromServer, LARGEST_PACKET_BYTES};
 use crate::accelerator::flow::views::ClientState;
 use paceline_net::rewrite::{self, Unparsed};
@@ -110,8 +110,9 @@ impl FromServer {
         };
         let payload = std::mem::replace(&mut packet.payload, Payload::Virtual(0));
         let timestamp = tcp.options.timestamps.map_or(0, |timestamps| timestamps.val);
-        let packet = Arrival { off, len: tcp.payload_len, skip, timestamp, at: cx.now, mark };
-        let stored = self.store.insert(packet, (from, until), payload);
+        let (len, at, datagram) = (tcp.payload_len, cx.now, Piece::datagram(payload));
+        let packet = Piece { off, len, skip, timestamp, at, mark, datagram };
+        let stored = self.store.insert(packet, (from, until));
         cx.stats.bytes_in += stored.new;
         cx.stats.conflicts += u64::from(stored.conflict);
         if stored.new == 0 && tcp.payload_len > 0 {

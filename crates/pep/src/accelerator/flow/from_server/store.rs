@@ -6,12 +6,11 @@
 
 use crate::accelerator::flow::from_server::beyond::Beyond;
 use crate::accelerator::flow::from_server::payload_slice::PayloadSlice;
-use crate::accelerator::flow::from_server::piece::Piece;
-pub(in crate::accelerator) use crate::accelerator::flow::from_server::piece::{Arrival, Mark};
+pub(in crate::accelerator) use crate::accelerator::flow::from_server::piece::{Mark, Piece};
 use crate::accelerator::flow::memory::shrink_if_empty;
 use crate::accelerator::flow::ranges::Ranges;
 use crate::accelerator::flow::steps::step;
-use paceline_net::{Instant, Payload};
+use paceline_net::Instant;
 use std::collections::VecDeque;
 
 /// A part of the stream that one packet can carry: its bytes have the same header fields.
@@ -110,8 +109,7 @@ impl Store {
     }
 
     /// Stores the part `from..until` of a packet.
-    pub fn insert(&mut self, arrival: Arrival, (from, until): (u64, u64), payload: Payload) -> Stored {
-        let mut packet = Piece::new(arrival, payload);
+    pub fn insert(&mut self, mut packet: Piece, (from, until): (u64, u64)) -> Stored {
         if from == self.next && self.beyond.is_none() && from < until {
             packet.narrow(from, until);
             self.push(packet);
@@ -270,13 +268,16 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_net::Payload;
     use paceline_net::Stream;
 
     fn stream_byte(off: u64) -> u8 {
         (off ^ off >> 8 ^ off >> 16) as u8
     }
-    fn arrival(off: u64, len: u32) -> Arrival {
-        Arrival { off, len, skip: 7, timestamp: 0, at: Instant::ZERO, mark: Mark::default() }
+    /// A packet whose bytes are those of the stream at `from`.
+    fn packet(off: u64, len: u32, from: u64) -> Piece {
+        let datagram = Piece::datagram(datagram(from, len));
+        Piece { off, len, skip: 7, timestamp: 0, at: Instant::ZERO, mark: Mark::default(), datagram }
     }
     fn datagram(off: u64, len: u32) -> Payload {
         // Seven bytes of header.
@@ -295,7 +296,7 @@ mod tests {
                 let off = (store.next() + stream.below(300)).saturating_sub(150);
                 let len = 1 + stream.below(200) as u32;
                 let (from, until) = (off.max(store.next()), off + u64::from(len));
-                let stored = store.insert(arrival(off, len), (from, until.max(from)), datagram(off, len));
+                let stored = store.insert(packet(off, len, off), (from, until.max(from)));
                 assert!(!stored.conflict);
                 while let Some(cut) = store.cut(sent, 50, if stream.chance(0.5) { 150 } else { 50 }, u64::MAX)
                 {
@@ -318,8 +319,7 @@ mod tests {
         let mut store = Store::new(0);
         for off in (0..500).step_by(100) {
             let mark = Mark { push: true, traffic_class: if off < 400 { 0 } else { 8 }, ..Mark::default() };
-            let arrival = Arrival { mark, ..arrival(off, 100) };
-            store.insert(arrival, (off, off + 100), datagram(off, 100));
+            store.insert(Piece { mark, ..packet(off, 100, off) }, (off, off + 100));
         }
         let cut = |off, most| store.cut(off, 100, most, u64::MAX).unwrap();
         assert_eq!((cut(0, 1000).len, cut(0, 1000).mark.push), (400, true));
@@ -332,7 +332,7 @@ mod tests {
     fn an_empty_store_keeps_no_memory_of_a_transfer() {
         let mut store = Store::new(0);
         for off in (0..100_000).step_by(100) {
-            store.insert(arrival(off, 100), (off, off + 100), datagram(off, 100));
+            store.insert(packet(off, 100, off), (off, off + 100));
         }
         assert!(store.pieces.capacity() >= 1000);
         store.release(100_000);
@@ -342,8 +342,8 @@ mod tests {
     #[test]
     fn the_first_copy_stays_and_a_conflict_is_reported() {
         let mut store = Store::new(0);
-        store.insert(arrival(0, 10), (0, 10), datagram(0, 10));
-        let stored = store.insert(arrival(0, 10), (10, 10), datagram(500, 10));
+        store.insert(packet(0, 10, 0), (0, 10));
+        let stored = store.insert(packet(0, 10, 500), (10, 10));
         assert_eq!(stored, Stored { new: 0, conflict: true });
         let read: Vec<u8> = store.read(0, 10).unwrap().flatten().copied().collect();
         assert_eq!(read, (0..10).map(stream_byte).collect::<Vec<u8>>());

@@ -1,13 +1,18 @@
 //! A mobile device: the rate control and the pacer that its connections share, and the round robin among
-//! them.
+//! them. `memory` divides the memory among devices, `reserve` finds how much is stored ahead of a radio, and
+//! `past_windows` keeps which devices take data past their windows.
+
+pub(super) mod memory;
+pub(super) mod past_windows;
+mod reserve;
 
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Ahead;
 use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::flow::to_client::path::DevicePath;
+use crate::accelerator::machine::device::memory::PathNeed;
+use crate::accelerator::machine::device::reserve::Reserve;
 use crate::accelerator::machine::index::Keyed;
-use crate::accelerator::machine::memory::PathNeed;
-use crate::accelerator::machine::reserve::Reserve;
 use crate::accelerator::machine::timers::Alarm;
 use crate::accelerator::pacing::Spacing;
 use crate::accelerator::rate::RateController;

@@ -33,16 +33,16 @@ const EXPOSURE_DIVISOR: u64 = 2;
 const RESERVE_DIVISOR: u64 = 64;
 /// Longest round trip to a server for which memory is granted. Chosen: that of a geostationary satellite,
 /// with a margin; a server may delay its answer as it likes.
-pub(super) const MAX_SERVER_RTT: Duration = Duration::from_millis(800);
+pub(in crate::accelerator) const MAX_SERVER_RTT: Duration = Duration::from_millis(800);
 
 /// Bytes that a device may hold, where all other devices hold `held`.
-pub(super) fn device_limit(config: &AcceleratorConfig, held: u64) -> u64 {
+pub(in crate::accelerator) fn device_limit(config: &AcceleratorConfig, held: u64) -> u64 {
     (config.memory.0.saturating_sub(held) / DEVICE_DIVISOR).min(config.device_buffer.0)
 }
 
 /// Whether a device with a `limit` that holds `own` of `all` bytes gets no more. The last packet may exceed
 /// the memory.
-pub(super) fn is_full(config: &AcceleratorConfig, all: u64, own: u64, limit: u64) -> bool {
+pub(in crate::accelerator) fn is_full(config: &AcceleratorConfig, all: u64, own: u64, limit: u64) -> bool {
     let memory = config.memory.0;
     let most = if own > 0 { memory - memory / RESERVE_DIVISOR } else { memory };
     own > limit || all >= most
@@ -50,7 +50,12 @@ pub(super) fn is_full(config: &AcceleratorConfig, all: u64, own: u64, limit: u64
 
 /// Bytes that each of a device's `busy` connections may hold beyond its client's acknowledgments. `limit` is
 /// the device's.
-pub(super) fn share(config: &AcceleratorConfig, need: PathNeed, busy: usize, limit: u64) -> u64 {
+pub(in crate::accelerator) fn share(
+    config: &AcceleratorConfig,
+    need: PathNeed,
+    busy: usize,
+    limit: u64,
+) -> u64 {
     let all = need.bytes.max(LEAST_BYTES).min(limit / SHARE_DIVISOR);
     (all / busy.max(1) as u64).max(MIN_SHARE_BYTES).min(config.flow_buffer.0)
 }
@@ -90,7 +95,7 @@ fn decayed(value: u64, age: Duration, time_constant: Duration) -> u64 {
 }
 
 /// Bytes that may be acknowledged early in addition, where `exposure` bytes are exposed.
-pub(super) fn exposure_room(config: &AcceleratorConfig, exposure: u64) -> u64 {
+pub(in crate::accelerator) fn exposure_room(config: &AcceleratorConfig, exposure: u64) -> u64 {
     (config.memory.0 / EXPOSURE_DIVISOR).saturating_sub(exposure)
 }
 

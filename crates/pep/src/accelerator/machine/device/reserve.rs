@@ -25,14 +25,14 @@ pub(in crate::accelerator) struct Reserve {
     time: Duration,
     least_wait: Duration,
     period_until: Instant,
-    /// The radio lacked data at this time last.
-    lacked_at: Instant,
+    /// When the data for a longer reserve is here, since the radio lacked some.
+    settled_at: Instant,
 }
 
 impl Default for Reserve {
     fn default() -> Self {
-        let (period_until, lacked_at) = (Instant::ZERO, Instant::ZERO);
-        Self { time: FIRST, least_wait: Duration::ZERO, period_until, lacked_at }
+        let (period_until, settled_at) = (Instant::ZERO, Instant::ZERO);
+        Self { time: FIRST, least_wait: Duration::ZERO, period_until, settled_at }
     }
 }
 
@@ -42,6 +42,9 @@ impl Reserve {
     }
     /// Data was sent for the first time, after it had waited here.
     pub fn on_sent(&mut self, now: Instant, wait: Duration) {
+        if now < self.settled_at {
+            return;
+        }
         if now < self.period_until {
             self.least_wait = self.least_wait.min(wait);
             return;
@@ -52,11 +55,12 @@ impl Reserve {
     /// Data arrived of a server that had been waiting for its window, with nothing left to send, and
     /// `in_flight` bytes of a `window` on the way. The server is `rtt` away.
     pub fn on_empty(&mut self, now: Instant, (in_flight, window): (u64, u64), rtt: Duration) {
-        if in_flight > window - window / LACK_DIVISOR || now.since(self.lacked_at) < rtt + self.time {
+        if in_flight > window - window / LACK_DIVISOR || now < self.settled_at {
             return;
         }
         self.time = (self.time * 3 / 2).clamp(FIRST, LONGEST);
-        (self.least_wait, self.period_until, self.lacked_at) = (Duration::ZERO, now + PERIOD, now);
+        self.settled_at = now + rtt + self.time;
+        (self.least_wait, self.period_until) = (Duration::MAX, self.settled_at + PERIOD);
     }
 }
 

@@ -127,11 +127,10 @@ traces: ## accelerator beside CUBIC and BBR on generated traces, or a folder: TR
 	cargo build --release --locked -p paceline-cli
 	$(TARGET)/release/paceline trace survey $(TRACES)
 
-.PHONY: short-transfers
-short-transfers: ## when 2 MB arrive, direct and accelerated, at 1 Mb/s to 2 Gb/s and 20 to 80 ms
+.PHONY: rate-grid
+rate-grid: ## the rate control beside CUBIC and BBR on 160 links, a minute; GRID="--quick shared" for fewer, --traces FOLDER for more
 	@scripts/setup.sh build
-	cargo build --release --locked
-	scripts/short_transfers.py $(TARGET)/release/paceline
+	cargo run --release --locked -p paceline-study --example rate_grid -- $(GRID)
 
 docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions in the code
 	cargo build --locked -p paceline-cli

@@ -75,7 +75,7 @@ const WINDOW_GAIN_STEP: f64 = 1.3;
 /// Pacing rate as a factor of the bandwidth. Chosen: the bandwidth is a mean over an interval, while a radio
 /// takes and acknowledges data in bursts; the room that a burst of ACKs makes is to be filled soon, and the
 /// window bounds the amount. Together with a smaller share of empty queues, 3 gave more throughput at the
-/// same delay than 2 on 116 cellular traces (`examples/accelerator_links` takes traces).
+/// same delay than 2 on 116 cellular traces (`make traces`).
 const PACING_GAIN: f64 = 3.0;
 /// The same where bursts would be lost: on a radio that fades, or ahead of a short buffer. Chosen: above 1,
 /// so that the estimate can still rise.

@@ -34,7 +34,7 @@ const STALL_QUARTERS: u64 = 5;
 const FADING_SHARE: f64 = 0.4;
 /// The target's upper bound is at least this many halves of the minimum RTT. Chosen: a radio whose capacity
 /// changes within a round trip needs a queue of about that length. With a round trip of 60 ms, 13 cellular
-/// traces were used to 95.7%, instead of 93.8% with 100 ms (`examples/accelerator_links` takes traces).
+/// traces were used to 95.7%, instead of 93.8% with 100 ms (`make traces`).
 const MAX_TARGET_HALF_RTTS: u64 = 3;
 /// Relative growth of the target in a round trip that finds the queue empty throughout. Chosen: the target
 /// doubles in four such round trips.

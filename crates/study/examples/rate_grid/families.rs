@@ -33,6 +33,7 @@ pub fn all() -> Vec<Row> {
     let mut rows: Vec<Row> = [
         links::traces(),
         links::constant(),
+        links::windows(),
         links::losses(),
         links::disciplines(),
         links::starved(),
@@ -64,10 +65,13 @@ fn cells() -> Vec<Row> {
         ("single-station", include_str!("../../../../scenarios/single-station.toml"), 20.0),
         ("lte-tdd", include_str!("../../../../scenarios/lte-tdd.toml"), 20.0),
         ("drive", include_str!("../../../../scenarios/drive.toml"), 20.0),
+        ("drive", include_str!("../../../../scenarios/drive.toml"), 20.0),
+        ("drive", include_str!("../../../../scenarios/drive.toml"), 20.0),
     ];
     presets
         .into_iter()
-        .map(|(name, text, before_ms)| {
+        .enumerate()
+        .map(|(n, (name, text, before_ms))| {
             // Keys of a table may stand anywhere in it: the path follows the table's head.
             let text = text.replacen("[core]", "[core]\n@path", 1);
             let control = "congestion_control = \"@control\"";
@@ -76,7 +80,9 @@ fn cells() -> Vec<Row> {
                 false => text.replacen("[tcp]", &format!("[tcp]\n{control}"), 1),
             };
             let yardstick = Yardstick::Cell { before_ms };
-            Row { family: "cells", name: name.to_owned(), text, yardstick, compared: usize::MAX, seed: 1 }
+            let seed = n as u64 + 1;
+            let name = format!("{name}, seed {seed}");
+            Row { family: "cells", name, text, yardstick, compared: usize::MAX, seed }
         })
         .collect()
 }

@@ -61,6 +61,10 @@ pub fn recorded(folder: &str) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for down in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "down")) {
         let up = down.with_extension("up");
+        let is_empty = |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.len() == 0);
+        if is_empty(down) || is_empty(&up) {
+            continue;
+        }
         let name = down.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (down, up) = (down.to_string_lossy(), up.to_string_lossy());
         rows.push(of_trace("recorded", name.clone(), &down, &format!("uplink = {up:?}"), 60));
@@ -102,6 +106,30 @@ pub fn constant() -> Vec<Row> {
     rows
 }
 
+/// Clients' windows near those of path and queue, on varying and on fast links: a lost packet shuts the window,
+/// and its repair opens it at once.
+pub fn windows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (seed, queue, window) in [(1, 1, 4), (2, 1, 3), (5, 4, 4), (5, 4, 8), (1, 8, 6), (3, 4, 6)] {
+        let link = format!(
+            "queue = \"{queue} MB\"\n[link.trace]\ndownlink = \"generated:mmwave-walking:{seed}\"\n\
+             uplink_rate = \"50 Mb/s\"\n"
+        );
+        let tcp = format!("receive_buffer = \"{window} MiB\"\nsend_buffer = \"64 MiB\"");
+        let name = format!("mmwave-walking:{seed}, {queue} MB, {window} MiB");
+        rows.push(row("windows", name, 40, 8, &tcp, &link));
+    }
+    for (mbps, rtt, queue) in [(1000, 80, 1), (1000, 80, 4), (500, 160, 1), (500, 160, 4)] {
+        let link = format!(
+            "queue = \"{queue} MB\"\n[link.fixed]\ndownlink_rate = \"{mbps} Mb/s\"\n\
+             uplink_rate = \"100 Mb/s\"\n"
+        );
+        let tcp = "receive_buffer = \"6 MiB\"\nsend_buffer = \"64 MiB\"";
+        rows.push(row("windows", format!("{mbps} Mb/s, {rtt} ms, {queue} MB, 6 MiB"), rtt, 10, tcp, &link));
+    }
+    rows
+}
+
 /// Random losses and bursts, with and without SACK, and fades.
 pub fn losses() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -126,15 +154,17 @@ pub fn losses() -> Vec<Row> {
         }
     }
     for percent in [40, 70] {
-        for seed in 1..=4 {
-            let link = format!("[link.lte_early]\nrate = \"60 Mb/s\"\nburst_loss_percent = {percent}.0\n");
-            let tcp = "receive_buffer = \"16 MiB\"\nautotune = false";
-            let mut own = row("bursts", format!("{percent}% in bursts, seed {seed}"), 32, 40, tcp, &link);
-            own.seed = seed;
-            rows.push(own);
+        for mbps in [30, 60, 95] {
+            for seed in 1..=3 {
+                let link =
+                    format!("[link.lte_early]\nrate = \"{mbps} Mb/s\"\nburst_loss_percent = {percent}.0\n");
+                let tcp = "receive_buffer = \"16 MiB\"\nautotune = false";
+                let name = format!("{percent}% in bursts, {mbps} Mb/s, seed {seed}");
+                rows.push(Row { seed, ..row("bursts", name, 32, 40, tcp, &link) });
+            }
         }
     }
-    for seed in 1..=2 {
+    for seed in 1..=4 {
         for (name, link) in
             [("hspa", "[link.hspa]\n"), ("early lte", "[link.lte_early]\nrate = \"40 Mb/s\"\n")]
         {

@@ -72,6 +72,7 @@ fn run() -> Result<(), String> {
     let mut rows = families::all();
     if let Some(folder) = &args.traces {
         rows.extend(links::recorded(folder)?);
+        rows.sort_by_key(|row| row.family);
     }
     rows.retain(|row| args.words.is_empty() || args.words.iter().any(|word| row.family.contains(word)));
     if args.quick {

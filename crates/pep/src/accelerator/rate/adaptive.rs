@@ -6,8 +6,7 @@
 //! nine. When the capacity falls, the delivery rate follows within an interval, and nothing is sent until the
 //! excess has drained.
 //!
-//! **Inputs**: `delivery_rate`, `min_rtt`, `target_delay`. On a radio that fades, where probes of the minimum
-//! RTT take a while, `load_delay` adds the delay that grows with the load.
+//! **Inputs**: `delivery_rate`, `min_rtt`, `target_delay`.
 //!
 //! **Loss** does not lower the rate by itself. A buffer shorter than the target delay is found by
 //! `short_buffer`, which caps the queue. After lossy round trips packets are paced evenly, since a buffer of
@@ -17,8 +16,6 @@
 //! queue with others yields to them (`congestion`). Left out: ECN.
 
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
-use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
-use crate::accelerator::rate::load_delay::LoadDelay;
 use crate::accelerator::rate::losses::ack_due::MIN_SILENCE;
 use crate::accelerator::rate::losses::buffer_high_water::BufferHighWater;
 use crate::accelerator::rate::losses::congestion::{Congestion, Signs};
@@ -27,7 +24,7 @@ use crate::accelerator::rate::losses::refill::{Opening, Refill};
 use crate::accelerator::rate::losses::short_buffer::{Round, ShortBuffer, is_lossy};
 use crate::accelerator::rate::min_rtt::MinRtt;
 use crate::accelerator::rate::sample::AckSample;
-use crate::accelerator::rate::target_delay::{AckGap, MAX_PAUSE, TargetDelay};
+use crate::accelerator::rate::target_delay::{AckGap, TargetDelay};
 use paceline_net::{Duration, Instant, Rate};
 use std::hint::black_box;
 
@@ -50,7 +47,7 @@ impl Default for AdaptiveParameters {
     /// capacity that may stay unused.
     fn default() -> Self {
         Self {
-            min_target_delay: Duration::from_millis(15),
+            min_target_delay: Duration::from_millis(5),
             max_target_delay: Duration::from_millis(100),
             empty_queue_share: 0.04,
         }
@@ -60,9 +57,13 @@ impl Default for AdaptiveParameters {
 /// Shortest interval of a delivery-rate sample. Chosen: several periods of any TDD configuration, which last
 /// 10 ms at most (TS 36.211 table 4.2-2).
 const MIN_RATE_INTERVAL: Duration = Duration::from_millis(40);
-/// A round does not end with the first ACK after a silence, but later by one over this of the silence.
-/// Chosen: the bytes held up arrive at once, and only the last of them had a short queue.
-const ROUND_EXTENSION_DIVISOR: u64 = 16;
+/// Packets for which a client sends one ACK (RFC 5681, section 4.2): fewer in the queue leave a slow link idle
+/// until it comes.
+const PACKETS_OF_AN_ACK: f64 = 2.0;
+/// The startup ends at a queueing delay of this part of the minimum RTT, within these bounds: HyStart++'s
+/// MIN_RTT_DIVISOR, MIN_RTT_THRESH and MAX_RTT_THRESH (RFC 9406, section 4.3).
+const STARTUP_RTT_DIVISOR: f64 = 8.0;
+const STARTUP_QUEUE: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(16)];
 /// Bytes of the window before anything is measured: twice the 10 segments of RFC 6928, since the accelerator
 /// stands next to the radio and paces the window over the handshake's RTT.
 const INITIAL_WINDOW_BYTES: u64 = 29_200;
@@ -99,10 +100,8 @@ pub(in crate::accelerator) struct Adaptive {
     delivery_rate: DeliveryRate,
     min_rtt: MinRtt,
     target_delay: TargetDelay,
-    /// The current round: when it began, the earliest time of its end, its lowest RTT, and whether the sender
-    /// was application-limited in it.
+    /// The current round: when it began, its lowest RTT, and whether the sender was application-limited in it.
     round_start: Instant,
-    round_min_end: Instant,
     round_lowest_rtt: Duration,
     round_app_limited: bool,
     /// Bytes delivered and found lost in the round.
@@ -121,12 +120,11 @@ pub(in crate::accelerator) struct Adaptive {
     buffer_high_water: BufferHighWater,
     /// Until then the radio is assumed to lose some packets while the buffer has room.
     lossy_radio_until: Instant,
-    load_delay: LoadDelay,
     /// Factor of the bandwidth-delay product by which the window probes for more capacity.
     window_gain: f64,
     /// No queue has been seen yet, as in BBR's startup.
     startup: bool,
-    /// The radio loses packets in its silences, or some of them without a silence.
+    /// The radio loses packets in its silences.
     fading: bool,
     /// The client that sent the last acknowledgment does not use SACK.
     without_sack: bool,
@@ -145,7 +143,6 @@ impl Adaptive {
             min_rtt: MinRtt::default(),
             target_delay: TargetDelay::new(min_target_delay, max_target_delay, empty_queue_share),
             round_start: Instant::ZERO,
-            round_min_end: Instant::ZERO,
             round_lowest_rtt: Duration::MAX,
             round_app_limited: false,
             round_bytes: (0, 0),
@@ -158,7 +155,6 @@ impl Adaptive {
             capped: false,
             buffer_high_water: BufferHighWater::default(),
             lossy_radio_until: Instant::ZERO,
-            load_delay: LoadDelay::default(),
             window_gain: MAX_WINDOW_GAIN,
             startup: true,
             fading: false,
@@ -172,14 +168,9 @@ impl Adaptive {
         self.min_rtt.rtt()
     }
 
-    /// Delay of the path beyond its minimum RTT that is no queue, in seconds. Only on a radio that fades:
-    /// elsewhere the probes of `min_rtt` find it sooner than rates that vary by themselves.
-    fn load_delay(&self) -> f64 {
-        if self.fading { self.load_delay.seconds() } else { 0.0 }
-    }
-    /// Queueing delay to keep, in seconds.
+    /// Queueing delay to keep, in seconds: at least that of the packets for which a client sends an ACK.
     fn queue_to_keep(&self) -> f64 {
-        let target = self.target_delay.seconds();
+        let target = self.target_delay.seconds().max(PACKETS_OF_AN_ACK * self.min_rtt.packet_time());
         self.short_buffer.cap().map_or(target, |cap| cap.min(target))
     }
 
@@ -209,7 +200,6 @@ impl Adaptive {
             others_lose: sample.others_lose,
         };
         self.congestion.on_ack(now, &signs);
-        let sample = &AckSample { fading: sample.fading || now < self.lossy_radio_until, ..*sample };
         let gap = now.since(self.last_ack_at);
         self.last_ack_at = now;
         let silence = gap > MIN_SILENCE.max(self.min_rtt() / 4);
@@ -240,21 +230,12 @@ impl Adaptive {
         if self.delivery_rate.is_due(now, interval) {
             self.measure(now);
         }
-        if now.since(self.round_start) >= self.min_rtt() && now >= self.round_min_end {
+        if now.since(self.round_start) >= self.min_rtt() {
             self.end_round(now);
         }
-        let not_window_limited = sample.app_limited
-            || self.window_gain > 1.0
-            || self.min_rtt.is_probing()
-            || silence
-            || self.short_buffer.cap().is_some();
-        self.load_delay.on_ack(now, sample.delivered, sample.rtt, not_window_limited);
-        let slack = Duration::from_secs_f64(self.load_delay() + 2.0 * self.target_delay.seconds());
+        let slack = Duration::from_secs_f64(2.0 * self.queue_to_keep());
         let may_probe = !sample.app_limited && !self.startup && self.short_buffer.cap().is_none();
-        if let Some(rise) = self.min_rtt.update(now, sample, self.window, slack, may_probe) {
-            // The load delay is now part of the minimum RTT.
-            self.load_delay.shift(-rise);
-        }
+        self.min_rtt.update(now, sample, self.window, slack, may_probe);
         self.update_window(if sample.app_limited { 0 } else { sample.delivered });
     }
 
@@ -276,11 +257,6 @@ impl Adaptive {
     /// The time since the previous acknowledgment.
     fn on_gap(&mut self, now: Instant, gap: Duration, fading: bool) {
         let missed = self.bandwidth() / 8.0 * gap.as_secs_f64();
-        // Without SACK a repaired hole looks like a pause.
-        let counts = !self.without_sack && (self.startup || missed > MIN_MISSED_BYTES);
-        if gap > MIN_SILENCE && gap <= MAX_PAUSE && counts && self.round_min_end <= self.round_start {
-            self.round_min_end = now + gap / ROUND_EXTENSION_DIVISOR;
-        }
         let gap = AckGap {
             length: gap,
             delivered: self.delivery_rate.delivered(),
@@ -330,7 +306,7 @@ impl Adaptive {
         self.carried[0] = if self.round_app_limited { carried as u64 } else { u64::MAX };
         let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), without_sack };
         self.short_buffer.on_round(now, &round);
-        if self.fading || without_sack {
+        if self.fading || without_sack || now < self.lossy_radio_until {
             self.flight_cap = FlightCap::default();
         } else {
             let round = FlightRound {
@@ -361,7 +337,8 @@ impl Adaptive {
             self.window_gain = 1.0;
             self.startup = false;
         } else if let Some(queue) = queue {
-            let short = queue < self.queue_to_keep() / 2.0;
+            let short = queue
+                < (self.queue_to_keep() / 2.0).max(if self.startup { self.startup_queue() } else { 0.0 });
             if !self.round_app_limited && !self.min_rtt.is_probing() {
                 let grown = (self.window_gain * WINDOW_GAIN_STEP).min(MAX_WINDOW_GAIN);
                 self.window_gain = if short { grown } else { 1.0 };
@@ -371,6 +348,12 @@ impl Adaptive {
                 self.startup = false;
             }
         }
+    }
+
+    /// Queueing delay, in seconds, that ends the startup: a smaller one may be that of a burst.
+    fn startup_queue(&self) -> f64 {
+        let [least, most] = STARTUP_QUEUE.map(|bound| bound.as_secs_f64());
+        (self.min_rtt().as_secs_f64() / STARTUP_RTT_DIVISOR).clamp(least, most)
     }
 
     /// Whether current losses are the radio's, because the buffer had room for the packets. Not known without
@@ -401,14 +384,9 @@ impl Adaptive {
         let span = if let Some(span) = self.min_rtt.probe_window_seconds() {
             span
         } else {
-            let path = min_rtt + self.load_delay();
+            let kept = min_rtt + self.queue_to_keep();
             // A short buffer has no room for probes of more capacity.
-            if self.short_buffer.cap().is_some() {
-                path + self.queue_to_keep()
-            } else {
-                (path + self.queue_to_keep()).max(self.window_gain * min_rtt)
-                    * self.load_delay.window_factor()
-            }
+            if self.short_buffer.cap().is_some() { kept } else { kept.max(self.window_gain * min_rtt) }
         };
         let mut window = (self.bandwidth() / 8.0 * span) as u64;
         let cap = self.flight_cap.bytes().map_or(u64::MAX, |cap| cap.max(self.carried()));
@@ -450,7 +428,7 @@ impl Adaptive {
         self.delivery_rate.prefetch();
         self.target_delay.prefetch();
         self.buffer_high_water.prefetch();
-        black_box((self.short_buffer.cap(), self.load_delay.seconds()));
+        black_box(self.short_buffer.cap());
         black_box((self.last_ack_at, self.round_start, self.window));
     }
     /// Estimated bandwidth in bit/s; zero before the first sample.
@@ -459,7 +437,7 @@ impl Adaptive {
     }
     /// Bandwidth-delay product in bytes, without a queue.
     pub fn bandwidth_delay(&self) -> u64 {
-        (self.bandwidth() / 8.0 * (self.min_rtt().as_secs_f64() + self.load_delay())) as u64
+        (self.bandwidth() / 8.0 * self.min_rtt().as_secs_f64()) as u64
     }
     /// Bytes in flight that the path carries without a queue; fewer would leave it idle. While the client's
     /// window bounds the data in flight, the bandwidth may be too high, since application-limited samples do

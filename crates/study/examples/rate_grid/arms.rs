@@ -1,6 +1,7 @@
 //! One row's simulation with one way to send, and its figures.
 
 use crate::families::{Row, Yardstick};
+use crate::links;
 use paceline_sim::{RunResult, scenario, simulate};
 use paceline_study::scenario_file::read_trace;
 use std::path::Path;
@@ -64,7 +65,7 @@ fn text(row: &Row, arm: Arm) -> String {
 }
 
 pub fn figures(row: &Row, arm: Arm) -> Figures {
-    let read = |name: &str| read_trace(Path::new(""), name);
+    let read = |name: &str| links::turns(name).map_or_else(|| read_trace(Path::new(""), name), Ok);
     let scenario = scenario::load_with(&row.name, &text(row, arm), &[], &read)
         .unwrap_or_else(|error| panic!("{} {}: {error}", row.family, row.name));
     let result = simulate(&scenario, row.seed, None, &mut |_| ());

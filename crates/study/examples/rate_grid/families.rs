@@ -35,6 +35,7 @@ pub fn all() -> Vec<Row> {
         links::constant(),
         links::windows(),
         links::losses(),
+        links::pauses(),
         links::disciplines(),
         links::starved(),
         links::short(),

@@ -181,6 +181,35 @@ pub fn losses() -> Vec<Row> {
     rows
 }
 
+/// A trace in mahimahi's format of a radio that serves in turns, as loaded cells and discontinuous reception do:
+/// `turns:40:110` has two packets in each millisecond of a turn of 40 ms, and pauses of 110 ms, in the mean.
+pub fn turns(name: &str) -> Option<Vec<u8>> {
+    let (turn, pause) = name.strip_prefix("turns:")?.split_once(':')?;
+    let (turn, pause): (f64, f64) = (turn.parse().ok()?, pause.parse().ok()?);
+    let mut stream = paceline_net::Stream::new(1, "turns");
+    let (mut now, mut text) = (0, String::new());
+    while now < 30_000 {
+        let mut about = |mean: f64| (mean * (0.3 + 1.4 * stream.uniform())) as u64;
+        let until = now + about(turn).max(1);
+        (now..until).for_each(|ms| text += &format!("{ms}\n{ms}\n"));
+        now = until + about(pause);
+    }
+    Some(text.into_bytes())
+}
+
+/// Radios with pauses. Every round-trip time may contain one.
+pub fn pauses() -> Vec<Row> {
+    [(5, 15, 0), (40, 110, 0), (150, 130, 0), (60, 125, 0), (20, 190, 0), (25, 230, 0), (35, 150, 20)]
+        .map(|(turn, pause, jitter)| {
+            let link = format!(
+                "queue = \"2 MB\"\njitter = \"{jitter} ms\"\n[link.trace]\n\
+                 downlink = \"turns:{turn}:{pause}\"\nuplink_rate = \"20 Mb/s\"\n"
+            );
+            row("pauses", format!("{turn} ms of {}, jitter {jitter} ms", turn + pause), 40, 30, "", &link)
+        })
+        .into()
+}
+
 /// CoDel and FQ-CoDel, with and without ECN.
 pub fn disciplines() -> Vec<Row> {
     let mut rows = Vec::new();

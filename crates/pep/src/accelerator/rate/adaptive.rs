@@ -15,7 +15,9 @@
 //! radio that fades (`fading`), are the radio's. A device that shares its
 //! queue with others yields to them (`congestion`). Left out: ECN.
 
+use crate::accelerator::rate::capacity_probe::CapacityProbe;
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
+use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
 use crate::accelerator::rate::losses::ack_due::MIN_SILENCE;
 use crate::accelerator::rate::losses::buffer_high_water::BufferHighWater;
 use crate::accelerator::rate::losses::congestion::{Congestion, Signs};
@@ -24,7 +26,7 @@ use crate::accelerator::rate::losses::refill::{Opening, Refill};
 use crate::accelerator::rate::losses::short_buffer::{Round, ShortBuffer, is_lossy};
 use crate::accelerator::rate::min_rtt::MinRtt;
 use crate::accelerator::rate::sample::AckSample;
-use crate::accelerator::rate::target_delay::{AckGap, TargetDelay};
+use crate::accelerator::rate::target_delay::{AckGap, MAX_PAUSE, TargetDelay};
 use paceline_net::{Duration, Instant, Rate};
 use std::hint::black_box;
 
@@ -57,6 +59,9 @@ impl Default for AdaptiveParameters {
 /// Shortest interval of a delivery-rate sample. Chosen: several periods of any TDD configuration, which last
 /// 10 ms at most (TS 36.211 table 4.2-2).
 const MIN_RATE_INTERVAL: Duration = Duration::from_millis(40);
+/// A round does not end with the first ACK after a silence, but later by one over this of the silence.
+/// Chosen: the bytes held up arrive at once, and only the last of them had a short queue.
+const ROUND_EXTENSION_DIVISOR: u64 = 16;
 /// Packets for which a client sends one ACK (RFC 5681, section 4.2): fewer in the queue leave a slow link idle
 /// until it comes.
 const PACKETS_OF_AN_ACK: f64 = 2.0;
@@ -100,8 +105,10 @@ pub(in crate::accelerator) struct Adaptive {
     delivery_rate: DeliveryRate,
     min_rtt: MinRtt,
     target_delay: TargetDelay,
-    /// The current round: when it began, its lowest RTT, and whether the sender was application-limited in it.
+    /// The current round: when it began, the earliest time of its end, its lowest RTT, and whether the sender
+    /// was application-limited in it.
     round_start: Instant,
+    round_min_end: Instant,
     round_lowest_rtt: Duration,
     round_app_limited: bool,
     /// Bytes delivered and found lost in the round.
@@ -120,6 +127,7 @@ pub(in crate::accelerator) struct Adaptive {
     buffer_high_water: BufferHighWater,
     /// Until then the radio is assumed to lose some packets while the buffer has room.
     lossy_radio_until: Instant,
+    capacity_probe: CapacityProbe,
     /// Factor of the bandwidth-delay product by which the window probes for more capacity.
     window_gain: f64,
     /// No queue has been seen yet, as in BBR's startup.
@@ -143,6 +151,7 @@ impl Adaptive {
             min_rtt: MinRtt::default(),
             target_delay: TargetDelay::new(min_target_delay, max_target_delay, empty_queue_share),
             round_start: Instant::ZERO,
+            round_min_end: Instant::ZERO,
             round_lowest_rtt: Duration::MAX,
             round_app_limited: false,
             round_bytes: (0, 0),
@@ -155,6 +164,7 @@ impl Adaptive {
             capped: false,
             buffer_high_water: BufferHighWater::default(),
             lossy_radio_until: Instant::ZERO,
+            capacity_probe: CapacityProbe::default(),
             window_gain: MAX_WINDOW_GAIN,
             startup: true,
             fading: false,
@@ -230,7 +240,7 @@ impl Adaptive {
         if self.delivery_rate.is_due(now, interval) {
             self.measure(now);
         }
-        if now.since(self.round_start) >= self.min_rtt() {
+        if now.since(self.round_start) >= self.min_rtt() && now >= self.round_min_end {
             self.end_round(now);
         }
         let slack = Duration::from_secs_f64(2.0 * self.queue_to_keep());
@@ -257,6 +267,11 @@ impl Adaptive {
     /// The time since the previous acknowledgment.
     fn on_gap(&mut self, now: Instant, gap: Duration, fading: bool) {
         let missed = self.bandwidth() / 8.0 * gap.as_secs_f64();
+        // Without SACK a repaired hole looks like a pause.
+        let counts = !self.without_sack && (self.startup || missed > MIN_MISSED_BYTES);
+        if gap > MIN_SILENCE && gap <= MAX_PAUSE && counts && self.round_min_end <= self.round_start {
+            self.round_min_end = now + gap / ROUND_EXTENSION_DIVISOR;
+        }
         let gap = AckGap {
             length: gap,
             delivered: self.delivery_rate.delivered(),
@@ -325,7 +340,19 @@ impl Adaptive {
         } else {
             self.even_pacing_rounds = self.even_pacing_rounds.saturating_sub(1);
         }
+        // The minimum may be that of a handshake, whose packets are short.
+        let queue = queue.map(|queue| (queue - self.min_rtt.packet_time()).max(0.0));
         self.update_gain(queue, without_sack && round.is_lossy());
+        let may_probe = !self.round_app_limited
+            && !self.startup
+            && self.window_gain() <= 1.0
+            && !self.min_rtt.is_probing()
+            && !self.fading
+            && !without_sack
+            && self.short_buffer.cap().is_none()
+            && self.flight_cap.bytes().is_none()
+            && !self.is_yielding();
+        self.capacity_probe.on_round(now, self.bandwidth(), may_probe);
         (self.round_start, self.round_lowest_rtt, self.round_app_limited) = (now, Duration::MAX, false);
         self.round_bytes = (0, 0);
     }
@@ -386,7 +413,11 @@ impl Adaptive {
         } else {
             let kept = min_rtt + self.queue_to_keep();
             // A short buffer has no room for probes of more capacity.
-            if self.short_buffer.cap().is_some() { kept } else { kept.max(self.window_gain * min_rtt) }
+            if self.short_buffer.cap().is_some() {
+                kept
+            } else {
+                kept.max(self.window_gain * min_rtt) * self.capacity_probe.window_factor()
+            }
         };
         let mut window = (self.bandwidth() / 8.0 * span) as u64;
         let cap = self.flight_cap.bytes().map_or(u64::MAX, |cap| cap.max(self.carried()));

@@ -128,7 +128,7 @@ traces: ## accelerator beside CUBIC and BBR on generated traces, or a folder: TR
 	$(TARGET)/release/paceline trace survey $(TRACES)
 
 .PHONY: rate-grid
-rate-grid: ## the rate control beside CUBIC and BBR on 160 links, a minute; GRID="--quick shared" for fewer, --traces FOLDER for more
+rate-grid: ## the rate control beside CUBIC and BBR on 170 links, a minute; GRID="--quick shared" for fewer, --traces FOLDER for more
 	@scripts/setup.sh build
 	cargo run --release --locked -p paceline-study --example rate_grid -- $(GRID)
 

@@ -37,7 +37,7 @@ pub fn all() -> Vec<Row> {
         links::losses(),
         links::pauses(),
         links::disciplines(),
-        links::starved(),
+        links::few_acks(),
         links::short(),
         links::several(),
         cells(),

@@ -106,8 +106,8 @@ pub fn constant() -> Vec<Row> {
     rows
 }
 
-/// Clients' windows near those of path and queue, on varying and on fast links: a lost packet shuts the window,
-/// and its repair opens it at once.
+/// Clients' windows near those of path and queue, on varying and on fast links: a lost packet shuts the
+/// window, and its repair opens it at once.
 pub fn windows() -> Vec<Row> {
     let mut rows = Vec::new();
     for (seed, queue, window) in [(1, 1, 4), (2, 1, 3), (5, 4, 4), (5, 4, 8), (1, 8, 6), (3, 4, 6)] {
@@ -181,8 +181,9 @@ pub fn losses() -> Vec<Row> {
     rows
 }
 
-/// A trace in mahimahi's format of a radio that serves in turns, as loaded cells and discontinuous reception do:
-/// `turns:40:110` has two packets in each millisecond of a turn of 40 ms, and pauses of 110 ms, in the mean.
+/// A trace in mahimahi's format of a radio that serves in turns, as loaded cells and discontinuous reception
+/// do: `turns:40:110` has two packets in each millisecond of a turn of 40 ms, and pauses of 110 ms, in the
+/// mean.
 pub fn turns(name: &str) -> Option<Vec<u8>> {
     let (turn, pause) = name.strip_prefix("turns:")?.split_once(':')?;
     let (turn, pause): (f64, f64) = (turn.parse().ok()?, pause.parse().ok()?);
@@ -229,18 +230,18 @@ pub fn disciplines() -> Vec<Row> {
 }
 
 /// Return paths that carry fewer ACKs than the data causes, and such as hold them back.
-pub fn starved() -> Vec<Row> {
+pub fn few_acks() -> Vec<Row> {
     let fixed = |down: u32, up_kbps: u32| {
         let link = format!(
             "queue = \"1 MB\"\n[link.fixed]\ndownlink_rate = \"{down} Mb/s\"\nuplink_rate = \"{up_kbps} kb/s\"\n"
         );
-        row("starved", format!("{down} Mb/s, ACKs at {up_kbps} kb/s"), 40, 30, "", &link)
+        row("few ACKs", format!("{down} Mb/s, ACKs at {up_kbps} kb/s"), 40, 30, "", &link)
     };
     let mut rows = vec![fixed(20, 200), fixed(20, 100), fixed(100, 1000), fixed(100, 500)];
     for seed in 1..=3 {
         let (down, up) =
             (format!("generated:stationary:{seed}"), format!("uplink = \"generated:3g-evdo:{seed}\""));
-        rows.push(of_trace("starved", format!("stationary:{seed}, ACKs over 3g-evdo"), &down, &up, 30));
+        rows.push(of_trace("few ACKs", format!("stationary:{seed}, ACKs over 3g-evdo"), &down, &up, 30));
     }
     rows
 }

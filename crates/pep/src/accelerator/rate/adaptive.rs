@@ -6,7 +6,8 @@
 //! nine. When the capacity falls, the delivery rate follows within an interval, and nothing is sent until the
 //! excess has drained.
 //!
-//! **Inputs**: `delivery_rate`, `min_rtt`, `target_delay`.
+//! **Inputs**: `delivery_rate`, `min_rtt`, `target_delay`. On a radio that fades, where probes of the minimum
+//! RTT take a while, `load_delay` adds the delay that grows with the load.
 //!
 //! **Loss** does not lower the rate by itself. A buffer shorter than the target delay is found by
 //! `short_buffer`, which caps the queue. After lossy round trips packets are paced evenly, since a buffer of
@@ -15,9 +16,9 @@
 //! radio that fades (`fading`), are the radio's. A device that shares its
 //! queue with others yields to them (`congestion`). Left out: ECN.
 
-use crate::accelerator::rate::capacity_probe::CapacityProbe;
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
+use crate::accelerator::rate::load_delay::LoadDelay;
 use crate::accelerator::rate::losses::ack_due::MIN_SILENCE;
 use crate::accelerator::rate::losses::buffer_high_water::BufferHighWater;
 use crate::accelerator::rate::losses::congestion::{Congestion, Signs};
@@ -49,7 +50,7 @@ impl Default for AdaptiveParameters {
     /// capacity that may stay unused.
     fn default() -> Self {
         Self {
-            min_target_delay: Duration::from_millis(5),
+            min_target_delay: Duration::from_millis(15),
             max_target_delay: Duration::from_millis(100),
             empty_queue_share: 0.04,
         }
@@ -62,13 +63,6 @@ const MIN_RATE_INTERVAL: Duration = Duration::from_millis(40);
 /// A round does not end with the first ACK after a silence, but later by one over this of the silence.
 /// Chosen: the bytes held up arrive at once, and only the last of them had a short queue.
 const ROUND_EXTENSION_DIVISOR: u64 = 16;
-/// Packets for which a client sends one ACK (RFC 5681, section 4.2): fewer in the queue leave a slow link idle
-/// until it comes.
-const PACKETS_OF_AN_ACK: f64 = 2.0;
-/// The startup ends at a queueing delay of this part of the minimum RTT, within these bounds: HyStart++'s
-/// MIN_RTT_DIVISOR, MIN_RTT_THRESH and MAX_RTT_THRESH (RFC 9406, section 4.3).
-const STARTUP_RTT_DIVISOR: f64 = 8.0;
-const STARTUP_QUEUE: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(16)];
 /// Bytes of the window before anything is measured: twice the 10 segments of RFC 6928, since the accelerator
 /// stands next to the radio and paces the window over the handshake's RTT.
 const INITIAL_WINDOW_BYTES: u64 = 29_200;
@@ -127,12 +121,12 @@ pub(in crate::accelerator) struct Adaptive {
     buffer_high_water: BufferHighWater,
     /// Until then the radio is assumed to lose some packets while the buffer has room.
     lossy_radio_until: Instant,
-    capacity_probe: CapacityProbe,
+    load_delay: LoadDelay,
     /// Factor of the bandwidth-delay product by which the window probes for more capacity.
     window_gain: f64,
     /// No queue has been seen yet, as in BBR's startup.
     startup: bool,
-    /// The radio loses packets in its silences.
+    /// The radio loses packets in its silences, or some of them without a silence.
     fading: bool,
     /// The client that sent the last acknowledgment does not use SACK.
     without_sack: bool,
@@ -164,7 +158,7 @@ impl Adaptive {
             capped: false,
             buffer_high_water: BufferHighWater::default(),
             lossy_radio_until: Instant::ZERO,
-            capacity_probe: CapacityProbe::default(),
+            load_delay: LoadDelay::default(),
             window_gain: MAX_WINDOW_GAIN,
             startup: true,
             fading: false,
@@ -178,9 +172,14 @@ impl Adaptive {
         self.min_rtt.rtt()
     }
 
-    /// Queueing delay to keep, in seconds: at least that of the packets for which a client sends an ACK.
+    /// Delay of the path beyond its minimum RTT that is no queue, in seconds. Only on a radio that fades:
+    /// elsewhere the probes of `min_rtt` find it sooner than rates that vary by themselves.
+    fn load_delay(&self) -> f64 {
+        if self.fading { self.load_delay.seconds() } else { 0.0 }
+    }
+    /// Queueing delay to keep, in seconds.
     fn queue_to_keep(&self) -> f64 {
-        let target = self.target_delay.seconds().max(PACKETS_OF_AN_ACK * self.min_rtt.packet_time());
+        let target = self.target_delay.seconds();
         self.short_buffer.cap().map_or(target, |cap| cap.min(target))
     }
 
@@ -210,6 +209,7 @@ impl Adaptive {
             others_lose: sample.others_lose,
         };
         self.congestion.on_ack(now, &signs);
+        let sample = &AckSample { fading: sample.fading || now < self.lossy_radio_until, ..*sample };
         let gap = now.since(self.last_ack_at);
         self.last_ack_at = now;
         let silence = gap > MIN_SILENCE.max(self.min_rtt() / 4);
@@ -243,9 +243,18 @@ impl Adaptive {
         if now.since(self.round_start) >= self.min_rtt() && now >= self.round_min_end {
             self.end_round(now);
         }
-        let slack = Duration::from_secs_f64(2.0 * self.queue_to_keep());
+        let not_window_limited = sample.app_limited
+            || self.window_gain > 1.0
+            || self.min_rtt.is_probing()
+            || silence
+            || self.short_buffer.cap().is_some();
+        self.load_delay.on_ack(now, sample.delivered, sample.rtt, not_window_limited);
+        let slack = Duration::from_secs_f64(self.load_delay() + 2.0 * self.target_delay.seconds());
         let may_probe = !sample.app_limited && !self.startup && self.short_buffer.cap().is_none();
-        self.min_rtt.update(now, sample, self.window, slack, may_probe);
+        if let Some(rise) = self.min_rtt.update(now, sample, self.window, slack, may_probe) {
+            // The load delay is now part of the minimum RTT.
+            self.load_delay.shift(-rise);
+        }
         self.update_window(if sample.app_limited { 0 } else { sample.delivered });
     }
 
@@ -321,7 +330,7 @@ impl Adaptive {
         self.carried[0] = if self.round_app_limited { carried as u64 } else { u64::MAX };
         let round = Round { delivered, lost, queue, seconds, bandwidth: self.bandwidth(), without_sack };
         self.short_buffer.on_round(now, &round);
-        if self.fading || without_sack || now < self.lossy_radio_until {
+        if self.fading || without_sack {
             self.flight_cap = FlightCap::default();
         } else {
             let round = FlightRound {
@@ -340,19 +349,7 @@ impl Adaptive {
         } else {
             self.even_pacing_rounds = self.even_pacing_rounds.saturating_sub(1);
         }
-        // The minimum may be that of a handshake, whose packets are short.
-        let queue = queue.map(|queue| (queue - self.min_rtt.packet_time()).max(0.0));
         self.update_gain(queue, without_sack && round.is_lossy());
-        let may_probe = !self.round_app_limited
-            && !self.startup
-            && self.window_gain() <= 1.0
-            && !self.min_rtt.is_probing()
-            && !self.fading
-            && !without_sack
-            && self.short_buffer.cap().is_none()
-            && self.flight_cap.bytes().is_none()
-            && !self.is_yielding();
-        self.capacity_probe.on_round(now, self.bandwidth(), may_probe);
         (self.round_start, self.round_lowest_rtt, self.round_app_limited) = (now, Duration::MAX, false);
         self.round_bytes = (0, 0);
     }
@@ -364,8 +361,7 @@ impl Adaptive {
             self.window_gain = 1.0;
             self.startup = false;
         } else if let Some(queue) = queue {
-            let short = queue
-                < (self.queue_to_keep() / 2.0).max(if self.startup { self.startup_queue() } else { 0.0 });
+            let short = queue < self.queue_to_keep() / 2.0;
             if !self.round_app_limited && !self.min_rtt.is_probing() {
                 let grown = (self.window_gain * WINDOW_GAIN_STEP).min(MAX_WINDOW_GAIN);
                 self.window_gain = if short { grown } else { 1.0 };
@@ -375,12 +371,6 @@ impl Adaptive {
                 self.startup = false;
             }
         }
-    }
-
-    /// Queueing delay, in seconds, that ends the startup: a smaller one may be that of a burst.
-    fn startup_queue(&self) -> f64 {
-        let [least, most] = STARTUP_QUEUE.map(|bound| bound.as_secs_f64());
-        (self.min_rtt().as_secs_f64() / STARTUP_RTT_DIVISOR).clamp(least, most)
     }
 
     /// Whether current losses are the radio's, because the buffer had room for the packets. Not known without
@@ -411,12 +401,13 @@ impl Adaptive {
         let span = if let Some(span) = self.min_rtt.probe_window_seconds() {
             span
         } else {
-            let kept = min_rtt + self.queue_to_keep();
+            let path = min_rtt + self.load_delay();
             // A short buffer has no room for probes of more capacity.
             if self.short_buffer.cap().is_some() {
-                kept
+                path + self.queue_to_keep()
             } else {
-                kept.max(self.window_gain * min_rtt) * self.capacity_probe.window_factor()
+                (path + self.queue_to_keep()).max(self.window_gain * min_rtt)
+                    * self.load_delay.window_factor()
             }
         };
         let mut window = (self.bandwidth() / 8.0 * span) as u64;
@@ -459,7 +450,7 @@ impl Adaptive {
         self.delivery_rate.prefetch();
         self.target_delay.prefetch();
         self.buffer_high_water.prefetch();
-        black_box(self.short_buffer.cap());
+        black_box((self.short_buffer.cap(), self.load_delay.seconds()));
         black_box((self.last_ack_at, self.round_start, self.window));
     }
     /// Estimated bandwidth in bit/s; zero before the first sample.
@@ -468,7 +459,7 @@ impl Adaptive {
     }
     /// Bandwidth-delay product in bytes, without a queue.
     pub fn bandwidth_delay(&self) -> u64 {
-        (self.bandwidth() / 8.0 * self.min_rtt().as_secs_f64()) as u64
+        (self.bandwidth() / 8.0 * (self.min_rtt().as_secs_f64() + self.load_delay())) as u64
     }
     /// Bytes in flight that the path carries without a queue; fewer would leave it idle. While the client's
     /// window bounds the data in flight, the bandwidth may be too high, since application-limited samples do

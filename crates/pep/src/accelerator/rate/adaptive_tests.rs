@@ -93,6 +93,9 @@ fn a_longer_path_is_told_from_a_queue() {
 fn a_silence_does_not_shrink_the_window() {
     let mut path = Path::new();
     path.run(5_000, 2_000, 80, u64::MAX);
+    while path.control.load_delay.window_factor() > 1.0 {
+        path.run(10, 2_000, 80, u64::MAX); // until the bandwidth probe ends
+    }
     let (before, path_now) = (path.control.window(), path.now_ms);
     let mut acked = |at: u64, rtt: u64| {
         let sample = AckSample {

@@ -95,10 +95,6 @@ impl MinRtt {
         let min = self.rtt();
         rtt.saturating_sub(min) < MIN_QUEUE_DELAY.max(min / 16).max(self.packet_time)
     }
-    /// Time of a full packet on the link, in seconds; 0 before the bandwidth is known.
-    pub fn packet_time(&self) -> f64 {
-        self.packet_time.as_secs_f64()
-    }
     pub fn is_probing(&self) -> bool {
         self.probe.is_some()
     }
@@ -141,6 +137,7 @@ impl MinRtt {
     }
     /// Begins, continues and ends probes. `window`: bytes that may be in flight now. `slack`: delay above the
     /// minimum that the control's own queue explains. `may_probe_queue`: a probe for a queue may begin.
+    /// Returns by how many seconds the minimum was raised to the delay under load.
     pub fn update(
         &mut self,
         now: Instant,
@@ -148,8 +145,8 @@ impl MinRtt {
         window: u64,
         slack: Duration,
         may_probe_queue: bool,
-    ) {
-        let Some((min, measured_at)) = self.min else { return };
+    ) -> Option<f64> {
+        let (min, measured_at) = self.min?;
         if let Some(probe) = &mut self.probe {
             match probe.drained {
                 None if sample.in_flight <= window => {
@@ -160,8 +157,7 @@ impl MinRtt {
                     let rtt = if let Goal::QueueIn(rtt) = goal { rtt } else { min };
                     let has_result = lowest < Duration::MAX || goal != Goal::Minimum;
                     if now.since(drained_at) > rtt * 5 / 4 && has_result {
-                        self.end_probe(now, goal, lowest);
-                        return;
+                        return self.end_probe(now, min, goal, lowest);
                     }
                 }
                 _ => {}
@@ -172,14 +168,13 @@ impl MinRtt {
                 self.begin_observation(now);
                 self.probe = None;
             }
-            return;
+            return None;
         }
         let begin = |goal| Some(Probe { since: now, goal, drained: None });
         if sample.fading {
-            if let Some(lowest) = self.loaded.due(now, min) {
-                self.probe = begin(Goal::Loaded(lowest));
-            }
-            return;
+            let lowest = self.loaded.due(now, min)?;
+            self.probe = begin(Goal::Loaded(lowest));
+            return None;
         }
         let observed = now.since(self.observed_since) >= OBSERVATION.max(min * 4);
         let lowest = self.lowest.filter(|_| observed);
@@ -192,12 +187,16 @@ impl MinRtt {
         } else if observed {
             self.begin_observation(now);
         }
+        None
     }
-    fn end_probe(&mut self, now: Instant, goal: Goal, lowest: Duration) {
+    fn end_probe(&mut self, now: Instant, min: Duration, goal: Goal, lowest: Duration) -> Option<f64> {
         self.probe = None;
         self.begin_observation(now);
-        let measured = match goal {
-            Goal::Minimum => Some(lowest),
+        let raised = match goal {
+            Goal::Minimum => {
+                self.min = Some((lowest, now));
+                return None;
+            }
             Goal::QueueIn(rtt) => {
                 let no_queue = lowest < Duration::MAX && lowest > rtt * 15 / 16;
                 let doubled = (self.queue_probe_wait * 2).max(OBSERVATION).min(MIN_RTT_VALID_FOR);
@@ -206,10 +205,9 @@ impl MinRtt {
                 Some(lowest).filter(|_| no_queue)
             }
             Goal::Loaded(_) => self.loaded.take(now),
-        };
-        if let Some(measured) = measured {
-            self.min = Some((measured, now));
-        }
+        }?;
+        self.min = Some((raised, now));
+        Some(raised.as_secs_f64() - min.as_secs_f64())
     }
     fn begin_observation(&mut self, now: Instant) {
         (self.lowest, self.observed_since) = (None, now);
@@ -225,12 +223,12 @@ mod tests {
     }
 
     /// A second and a half on a path of 100 bytes per millisecond with a minimum RTT of 40 ms and a window of
-    /// 8000 bytes except in probes; `rtt_ms` gives the RTT by the window. Returns also the milliseconds with a
-    /// reduced window.
-    fn run(rtt_ms: impl Fn(u64) -> u64) -> (MinRtt, u64) {
+    /// 8000 bytes except in probes; `rtt_ms` gives the RTT by the window. Returns also how far the minimum
+    /// rose, in seconds, and the milliseconds with a reduced window.
+    fn run(rtt_ms: impl Fn(u64) -> u64) -> (MinRtt, f64, u64) {
         let mut min_rtt = MinRtt::default();
         min_rtt.on_handshake(Instant::ZERO, Duration::from_millis(40));
-        let mut reduced_ms = 0;
+        let (mut rise, mut reduced_ms) = (0.0, 0);
         for at in 1..1_500 {
             let now = Instant::from_millis(at);
             let window = min_rtt.probe_window_seconds().map_or(8_000, |span| (span * 100_000.0) as u64);
@@ -238,22 +236,23 @@ mod tests {
             let rtt = Duration::from_millis(rtt_ms(window));
             min_rtt.on_rtt(now, rtt, false);
             let slack = Duration::from_millis(60);
-            min_rtt.update(now, &ack(rtt, window, false), window, slack, true);
+            rise += min_rtt.update(now, &ack(rtt, window, false), window, slack, true).unwrap_or(0.0);
         }
-        (min_rtt, reduced_ms)
+        (min_rtt, rise, reduced_ms)
     }
 
     #[test]
     fn a_queue_shrinks_with_the_window_and_the_minimum_stays() {
-        let (min_rtt, reduced_ms) = run(|window| window / 100);
-        assert_eq!(min_rtt.rtt(), Duration::from_millis(40));
+        let (min_rtt, rise, reduced_ms) = run(|window| window / 100);
+        assert_eq!((min_rtt.rtt(), rise), (Duration::from_millis(40), 0.0));
         assert!((90..150).contains(&reduced_ms), "{reduced_ms} ms with a reduced window");
     }
 
     #[test]
     fn delay_under_load_does_not_shrink_and_becomes_the_minimum() {
-        let (min_rtt, _) = run(|_| 80);
+        let (min_rtt, rise, _) = run(|_| 80);
         assert_eq!(min_rtt.rtt(), Duration::from_millis(80));
+        assert!((rise - 0.04).abs() < 1e-9, "{rise}");
     }
 
     #[test]

@@ -4,14 +4,15 @@
 //! Data moves one way. Each acknowledgment of a client becomes an `AckSample` (`sample`) and goes to
 //! `RateController::on_ack`; the sender then reads `rate` and `window`. Two controls exist: `paper`, as
 //! published, and `adaptive`, the default. `adaptive` feeds the sample to its estimators and combines their
-//! results: `delivery_rate` with `capacity_probe` (capacity), `min_rtt` with `loaded_rtt` (propagation delay), `target_delay` with
-//! `in_order_stalls` (standing queue to keep), `losses` (whether they come from a full buffer). `losses::fading` decides, beside the control, whether the
+//! results: `delivery_rate` (capacity), `min_rtt` with `loaded_rtt` (propagation delay), `load_delay` (delay
+//! that grows with load and is no queue), `target_delay` with `in_order_stalls` (standing queue to keep),
+//! `losses` (whether they come from a full buffer). `losses::fading` decides, beside the control, whether the
 //! packets that a silent radio leaves unanswered are lost or late.
 
 pub(in crate::accelerator) mod adaptive;
-pub(in crate::accelerator) mod capacity_probe;
 pub(in crate::accelerator) mod delivery_rate;
 pub(in crate::accelerator) mod in_order_stalls;
+pub(in crate::accelerator) mod load_delay;
 pub(in crate::accelerator) mod loaded_rtt;
 pub(in crate::accelerator) mod losses;
 pub(in crate::accelerator) mod min_rtt;

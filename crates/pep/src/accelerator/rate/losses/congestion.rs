@@ -12,14 +12,15 @@
 use paceline_net::{Duration, Instant, Rate};
 
 /// Share of the bytes whose loss is too much. Measured: CUBIC's own losses in a shared queue are 0.1 to 0.8%
-/// (eight and 32 connections at 100 Mb/s). With 0.5% Jain's index of 32 devices in a deep queue was 0.51 in
-/// place of 0.65; with BBRv3's 2% five connections of CUBIC beside five devices had a third of their part.
-const TOO_MUCH: f64 = 0.001;
-/// A window of time over which the share is taken, and whose excess begins a trial: eight round trips of the
-/// path without a queue, and at least 200 ms. Chosen: two such windows in a row delay the finding by 0.3 s, in
-/// which a deep queue fills again.
+/// (eight and 32 connections at 100 Mb/s). With 0.2% the rows of `crates/sim/tests/shared_bottleneck.rs` are
+/// the same; with BBRv3's 2% five connections of CUBIC beside five devices had 3.4 Mb/s each in place of 10.
+const TOO_MUCH: f64 = 0.005;
+/// A window of time over which the share is taken: eight round trips of the path without a queue, and at
+/// least 200 ms. So many windows in a row with too many losses begin a trial. Chosen: two tell a burst from a
+/// state; three delay the finding by 0.3 s.
 const WINDOW_ROUND_TRIPS: u64 = 8;
 const LEAST_WINDOW: Duration = Duration::from_millis(200);
+const WINDOWS: u8 = 2;
 /// Time at the beginning of a trial that does not count. Derived: other devices behind the queue begin theirs
 /// within two windows, 0.64 s at a round trip of 40 ms.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -110,10 +111,11 @@ struct Yielding {
 #[derive(Clone, Debug)]
 pub(in crate::accelerator) struct Congestion {
     rtt: Duration,
-    /// The window under way, its end, and those before it that had lost too much.
+    /// The window under way, its end, and how many before it had lost too much.
     share: Share,
     window_end: Instant,
     lossy: Share,
+    lossy_windows: u8,
     /// No trial until then, and the length of the next pause.
     pause_until: Instant,
     pause: Duration,
@@ -127,6 +129,7 @@ impl Default for Congestion {
             share: Share::default(),
             window_end: Instant::ZERO,
             lossy: Share::default(),
+            lossy_windows: 0,
             pause_until: Instant::ZERO,
             pause: FIRST_PAUSE,
             yielding: None,
@@ -161,13 +164,15 @@ impl Congestion {
         let share = std::mem::take(&mut self.share);
         self.window_end = now + (signs.min_rtt * WINDOW_ROUND_TRIPS).max(LEAST_WINDOW);
         if share.of_lost() <= TOO_MUCH || now < self.pause_until {
-            self.lossy = Share::default();
+            (self.lossy, self.lossy_windows) = (Share::default(), 0);
             return;
         }
         self.lossy.delivered += share.delivered;
         self.lossy.lost += share.lost;
-        if signs.others_lose {
+        self.lossy_windows = self.lossy_windows.saturating_add(1);
+        if self.lossy_windows >= WINDOWS && signs.others_lose {
             let before = std::mem::take(&mut self.lossy);
+            self.lossy_windows = 0;
             self.yielding = Some(Box::new(Yielding::new(now, signs.in_flight, before, self.rtt)));
         }
     }
@@ -177,7 +182,7 @@ impl Congestion {
     }
     /// Whether the last window had too many losses, or a trial is under way.
     pub fn loses_much(&self) -> bool {
-        self.lossy.lost > 0.0 || self.yielding.is_some()
+        self.lossy_windows > 0 || self.yielding.is_some()
     }
     /// Whether that was found in a trial.
     pub fn shares_queue(&self) -> bool {

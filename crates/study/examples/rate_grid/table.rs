@@ -108,7 +108,7 @@ pub fn text(rows: &[Row], results: &[[Figures; ARMS.len()]]) -> String {
         let mut lines: Vec<Line> = of.iter().map(|n| line(&rows[*n], results[*n])).collect();
         let figures: Vec<_> = of.iter().map(|n| results[*n]).collect();
         let yardstick = rows[of[0]].yardstick;
-        let score = lines.iter().map(|line| line.points).sum::<f64>() / lines.len() as f64;
+        let score = 0.0 + lines.iter().map(|line| line.points).sum::<f64>() / lines.len() as f64;
         let name = format!("{family} ({})", lines.len());
         means.push(words(
             yardstick,

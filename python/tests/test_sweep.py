@@ -81,6 +81,8 @@ def test_ctrl_c_ends_a_sweep_and_says_how_to_go_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-P", "-m", "paceline", "sweep", "uplink-limited", "--out", str(out), "--jobs", "2"]
     command += ["--over", "run.duration=20 s,80000 s", "--set", "run.sample=1 s"]
+    # A shell ignores SIGINT for a command that it starts in the background, and so would the sweep.
+    command = ["env", "--default-signal=INT", *command]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120
     while not (out / "runs" / "point=0" / "part.parquet").exists():

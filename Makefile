@@ -130,7 +130,7 @@ traces: ## accelerator beside CUBIC and BBR on generated traces, or a folder: TR
 .PHONY: rate-grid
 rate-grid: ## the rate control beside CUBIC and BBR on 170 links, a minute; GRID="--quick shared" for fewer, --traces FOLDER for more
 	@scripts/setup.sh build
-	cargo run --release --locked -p paceline-study --example rate_grid -- $(GRID)
+	cargo run --release --locked -p paceline-cli --example rate_grid -- $(GRID)
 
 docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions in the code
 	cargo build --locked -p paceline-cli

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Lists circles of source files: files of one crate that use each other's names, directly or through others.
+"""Lists circles of source files: files of one program that use each other's names, directly or through
+others.
 
     scripts/check_circles.py            all crates; exit status 1 if there is a circle
     scripts/check_circles.py crates/pep one crate
@@ -101,10 +102,15 @@ def leaves(tree: str, prefix: Module = ()) -> list[tuple[Module, str]]:
     return [(whole, alias.strip() or whole[-1])] if whole else []
 
 
-def sources(crate: Path) -> dict[Module, Source]:
-    """Every file of the crate's library or program, by its module path."""
+def roots(crate: Path) -> list[Path]:
+    """The folders of the crate's library or program, and of its examples and benches of several files."""
+    mains = [*crate.glob("examples/*/main.rs"), *crate.glob("benches/*/main.rs")]
+    return [crate / "src", *sorted(file.parent for file in mains)]
+
+
+def sources(root: Path) -> dict[Module, Source]:
+    """Every file below a root, by its module path."""
     found: dict[Module, Source] = {}
-    root = crate / "src"
     for file in sorted(root.rglob("*.rs")):
         parts = file.relative_to(root).with_suffix("").parts
         if parts[-1].endswith("tests"):
@@ -172,8 +178,8 @@ def main() -> int:
     crates = [Path(argument).resolve() for argument in sys.argv[1:]]
     crates = crates or sorted(path.parent for path in REPOSITORY.glob("crates/*/Cargo.toml"))
     count = 0
-    for crate in crates:
-        found = sources(crate)
+    for crate, root in [(one, root) for one in crates for root in roots(one)]:
+        found = sources(root)
         graph = arrows(found)
         for circle in circles(graph):
             count += 1

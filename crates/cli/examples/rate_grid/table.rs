@@ -1,7 +1,9 @@
 //! The rows as text and as CSV, the families' means, and by how much a row misses the accelerator's aims.
 
 use crate::arms::{ARMS, Arm, Figures};
-use crate::families::{Row, Yardstick};
+use crate::families;
+use crate::row::{Row, Yardstick};
+use paceline_report::table::align;
 
 /// The means of a family's rows, or one row.
 struct Line {
@@ -97,13 +99,11 @@ const HEAD: &str = "share of the capacity (cells: Mb/s), p95 of the queue's dela
 
 /// Families with their means and scores, then every row of each.
 pub fn text(rows: &[Row], results: &[[Figures; ARMS.len()]]) -> String {
-    let mut families: Vec<&str> = rows.iter().map(|row| row.family).collect();
-    families.dedup();
     let head: Vec<String> = ["", "cubic", "", "", "", "bbr", "", "", "", "accelerator", "", "", "", "misses"]
         .map(str::to_owned)
         .into();
     let (mut means, mut all) = (vec![head.clone()], String::new());
-    for family in families {
+    for family in families::names(rows) {
         let of: Vec<usize> = (0..rows.len()).filter(|n| rows[*n].family == family).collect();
         let mut lines: Vec<Line> = of.iter().map(|n| line(&rows[*n], results[*n])).collect();
         let figures: Vec<_> = of.iter().map(|n| results[*n]).collect();
@@ -117,34 +117,17 @@ pub fn text(rows: &[Row], results: &[[Figures; ARMS.len()]]) -> String {
         lines.sort_by(|a, b| b.points.total_cmp(&a.points));
         let own: Vec<_> =
             [head.clone()].into_iter().chain(lines.iter().map(|line| words(yardstick, line))).collect();
-        all += &format!("\n{family}\n{}", align(&own));
+        all += &format!("\n{family}\n{}", align(&own, 1));
     }
     format!(
         "{HEAD}means of the families, and the points that a row misses in the mean\n{}{all}",
-        align(&means)
+        align(&means, 1)
     )
 }
 
 fn words(yardstick: Yardstick, line: &Line) -> Vec<String> {
     let figures = line.figures.iter().flat_map(|own| cells(yardstick, *own));
     [line.name.clone()].into_iter().chain(figures).chain([line.misses.join(", ")]).collect()
-}
-
-/// Columns of equal width, the first one and the last one to the left.
-fn align(lines: &[Vec<String>]) -> String {
-    let width = |n: usize| lines.iter().map(|line| line[n].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..lines[0].len()).map(width).collect();
-    let mut text = String::new();
-    for line in lines {
-        let last = line.len() - 1;
-        for (n, cell) in line.iter().enumerate() {
-            let pad = " ".repeat(widths[n] - cell.chars().count());
-            text += &if n == 0 || n == last { format!("{cell}{pad}  ") } else { format!("{pad}{cell}  ") };
-        }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
 }
 
 pub fn csv(rows: &[Row], results: &[[Figures; ARMS.len()]]) -> String {

@@ -1,6 +1,6 @@
 //! Rows of links of their own: traces, constant rates, losses, queue disciplines, return paths, transfers.
 
-use crate::families::{Row, Yardstick};
+use crate::row::{Row, Yardstick};
 use paceline_study::scenario_file::read_trace;
 use std::path::Path;
 
@@ -54,8 +54,9 @@ pub fn traces() -> Vec<Row> {
 }
 
 /// Recorded traces of a folder: NAME.down with NAME.up, and reversed.
-pub fn recorded(folder: &str) -> Result<Vec<Row>, String> {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{folder}: {error}"))?;
+pub fn recorded(folder: &Path) -> Result<Vec<Row>, String> {
+    let name = folder.display();
+    let entries = std::fs::read_dir(folder).map_err(|error| format!("{name}: {error}"))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     let mut rows = Vec::new();
@@ -70,7 +71,7 @@ pub fn recorded(folder: &str) -> Result<Vec<Row>, String> {
         rows.push(of_trace("recorded", name.clone(), &down, &format!("uplink = {up:?}"), 60));
         rows.push(of_trace("reversed", name, &up, &format!("uplink = {down:?}"), 60));
     }
-    if rows.is_empty() { Err(format!("{folder}: no NAME.down")) } else { Ok(rows) }
+    if rows.is_empty() { Err(format!("{name}: no NAME.down")) } else { Ok(rows) }
 }
 
 /// Constant rates over round trips, queues in bandwidth-delay products, and the client's windows.

@@ -1,7 +1,7 @@
 //! One row's simulation with one way to send, and its figures.
 
-use crate::families::{Row, Yardstick};
 use crate::links;
+use crate::row::{Row, Yardstick};
 use paceline_sim::{RunResult, scenario, simulate};
 use paceline_study::scenario_file::read_trace;
 use std::path::Path;

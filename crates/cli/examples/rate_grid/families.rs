@@ -1,36 +1,12 @@
 //! The rows of the grid.
 
 use crate::links;
+use crate::row::{Row, Yardstick};
+use std::collections::BTreeSet;
 
-/// The measure of a row.
-#[derive(Clone, Copy, Debug)]
-pub enum Yardstick {
-    /// Capacity and queue of the link.
-    Link,
-    /// The same, and the time until the transfers have arrived.
-    Transfers,
-    /// A cell's goodput has no bound that is known before; round trips of `before_ms` between server and
-    /// cell.
-    Cell { before_ms: f64 },
-    /// A hop that all stations share, with the round trips before and behind the accelerator. Beside stations
-    /// that are not accelerated, `beside`.
-    Hop { mbps: f64, before_ms: f64, behind_ms: f64, beside: bool },
-}
-
-/// A scenario, for all ways to send.
-pub struct Row {
-    pub family: &'static str,
-    pub name: String,
-    pub text: String,
-    pub yardstick: Yardstick,
-    /// The first stations, which are compared; those behind them are beside.
-    pub compared: usize,
-    pub seed: u64,
-}
-
-/// Every row that needs no file, the families together.
+/// Every row that needs no file.
 pub fn all() -> Vec<Row> {
-    let mut rows: Vec<Row> = [
+    [
         links::traces(),
         links::constant(),
         links::windows(),
@@ -46,16 +22,12 @@ pub fn all() -> Vec<Row> {
     ]
     .into_iter()
     .flatten()
-    .collect();
-    rows.sort_by_key(|row| row.family);
-    rows
+    .collect()
 }
 
-/// Names of the families.
-pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = all().iter().map(|row| row.family).collect();
-    names.dedup();
-    names
+/// Names of the families, in alphabetical order.
+pub fn names(rows: &[Row]) -> Vec<&'static str> {
+    rows.iter().map(|row| row.family).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Cells of the published scenarios, with the accelerator before them.

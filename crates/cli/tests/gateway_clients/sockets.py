@@ -394,15 +394,17 @@ def hundred_downloads(address: Address, number: int) -> None:
 
 
 def hold_many(address: Address, number: int) -> None:
-    """Opens `number` connections, transfers some bytes on each, and keeps them idle until it is killed."""
+    """Opens `number` connections, transfers some bytes on each, and keeps them idle until it is killed.
+
+    One after another, so that a middlebox never stores the bytes of several, however busy the machine is.
+    """
     resource.setrlimit(resource.RLIMIT_NOFILE, (number + 100, number + 100))
     held = []
     for i in range(number):
         connection = socket.create_connection(address, timeout=HANG_GUARD_S)
         connection.sendall(b"x" * 200)
-        held.append(connection)
-    for connection in held:
         receive_exactly(connection, 200)
+        held.append(connection)
     print("held", flush=True)
     while True:
         time.sleep(1)

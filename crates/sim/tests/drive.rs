@@ -25,7 +25,7 @@ fn interruptions_ms(run: &RunResult) -> Vec<f64> {
 
 #[test]
 fn a_drive_has_a_row_for_every_handover_and_its_connections_stay() {
-    for (seed, fate) in [(1, "forward"), (2, "drop"), (3, "duplicate"), (4, "forward"), (5, "drop")] {
+    for (seed, fate) in [(1, "forward"), (2, "drop"), (3, "duplicate")] {
         let run = run(&["run.duration=60 s", &format!("handover.fate={fate}")], seed);
         println!("seed {seed}, {fate}: {} handovers", run.handovers.len());
         for station in 0..2 {

@@ -27,7 +27,7 @@ pub const ALL: &[Case] = &[
     ("stalls", &[], stalls),
     ("idle", &[], idle),
     ("drips", &[], drips),
-    ("10,000 short", &[], short),
+    ("4,000 short", &[], short),
     ("multipath", &[], multipath),
     ("fast open", &[], fast_open),
     ("other kernels", &["curl", "nginx", "openssl"], variants),
@@ -259,9 +259,9 @@ fn drips(network: &Network) {
     exchange(network, "drip", SOCKETS, 8);
 }
 
-/// Ten thousand short connections, half over each version of IP.
+/// Four thousand short connections, half over each version of IP.
 fn short(network: &Network) {
-    exchange(network, "short", SHORT, 5_000);
+    exchange(network, "short", SHORT, 2_000);
 }
 
 fn multipath(network: &Network) {

@@ -54,6 +54,26 @@ fn codel_holds_cubic_near_the_target_and_marks_instead_of_dropping_where_ecn_is_
     );
 }
 
+/// RFC 3168: marks lower the accelerator's rate as they lower a sender's. At 10 Mb/s a packet needs 1.2 ms.
+#[test]
+fn marks_hold_the_accelerators_queue_near_codels_target() {
+    for discipline in ["codel", "fq-codel"] {
+        let result = run(
+            &format!(
+                "[run]\nduration = \"25 s\"\nwarmup = \"5 s\"\n[tcp]\necn = \"on\"\n\
+                 [core]\npath = \"accelerator\"\n[link]\ndelay = \"15 ms\"\n\
+                 queue_discipline = \"{discipline}\"\n[link.fixed]\ndownlink_rate = \"10 Mb/s\"\n\
+                 uplink_rate = \"1 Gb/s\"\n[[station]]\n"
+            ),
+            1,
+        );
+        let queue = downlink(&result);
+        assert!(queue.marks > 0 && queue.drops == 0, "{queue:?}");
+        assert!(queue.sojourn_mean_ms < 10.0 && queue.sojourn_p95_ms < 15.0, "{queue:?}");
+        assert!(result.totals.goodput_mbps > 9.3, "{}", result.totals.goodput_mbps);
+    }
+}
+
 #[test]
 fn fq_codel_shares_a_link_between_flows_and_serves_a_sparse_flow_first() {
     let text = |discipline: &str| {

@@ -408,6 +408,7 @@ fn on_delivery(
             fading: flow.to_client().is_fading(),
             without_sack: !flow.uses_sack(),
             others_share: shared.sharing >= MIN_SHARING + u32::from(device.shares_queue),
+            marked: delivery.marked,
             others_lose: shared.lossy.others(now, device.address),
         };
         device.on_ack(now, sample);

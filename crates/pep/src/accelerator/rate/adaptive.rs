@@ -14,7 +14,7 @@
 //! a few packets drops bursts, and the flight after a repair that opens the client's window at once is
 //! bounded by `refill`. Losses while the buffer had room (`buffer_high_water`), and in the silences of a
 //! radio that fades (`fading`), are the radio's. A device that shares its
-//! queue with others yields to them (`congestion`). Left out: ECN.
+//! queue with others, or that meets CE marks, yields (`congestion`).
 
 use crate::accelerator::rate::delivery_rate::{DeliveryRate, SampleConditions};
 use crate::accelerator::rate::in_order_stalls::MIN_MISSED_BYTES;
@@ -202,6 +202,7 @@ impl Adaptive {
         let signs = Signs {
             delivered: sample.delivered,
             lost,
+            marked: sample.marked,
             rtt: sample.rtt,
             min_rtt: self.min_rtt(),
             in_flight: sample.in_flight + sample.delivered + lost,
@@ -423,7 +424,7 @@ impl Adaptive {
 
     /// Pacing rate.
     pub fn rate(&self) -> Rate {
-        if self.congestion.shares_queue() {
+        if self.congestion.is_cubic() {
             return Rate(self.congestion.rate().0.max(64_000));
         }
         let rate = if self.refill.is_at_bandwidth() { self.bandwidth() } else { self.unbounded_rate() };
@@ -481,7 +482,7 @@ impl Adaptive {
     /// Bytes that may be in flight. Behind a shared queue CUBIC's alone: the window for a delay grows with
     /// the rate, so that unequal shares would stay.
     pub fn window(&self) -> u64 {
-        if self.congestion.shares_queue() {
+        if self.congestion.is_cubic() {
             return self.congestion.window();
         }
         self.window.min(self.congestion.window())

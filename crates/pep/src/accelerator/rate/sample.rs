@@ -29,6 +29,8 @@ pub(in crate::accelerator) struct AckSample {
     pub without_sack: bool,
     /// Several other devices were found to share a queue.
     pub others_share: bool,
+    /// The client reports a CE mark, for the first time in its flight (RFC 3168).
+    pub marked: bool,
     /// Another device has lost much lately.
     pub others_lose: bool,
 }

@@ -95,6 +95,7 @@ impl ToClient {
             // Congestion on the mobile segment is answered once a flight, and hidden from the server.
             self.cwr_until = self.nxt;
             self.cwr_due = true;
+            delivery.marked = true;
         }
         if advances {
             self.duplicates = 0;

@@ -278,6 +278,7 @@ mod tests {
             app_limited: false,
             fading: false,
             others_share: false,
+            marked: false,
             others_lose: false,
             without_sack: false,
         }

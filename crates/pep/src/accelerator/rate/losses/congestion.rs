@@ -6,8 +6,9 @@
 //! for all connections of the device together. If about as much is lost as before, the radio loses it, and
 //! the trial ends; the next one waits twice as long. Else the device goes on so: behind a queue that others
 //! share, with or without the accelerator, it has the share of one connection (RFC 2914). Without losses for
-//! a while it is alone again. Left out: HyStart and slow start, since the window before is that of the
-//! estimates; CE marks; devices of other workers.
+//! a while it is alone again. A CE mark is a queue's own word (RFC 3168): the device yields without a trial.
+//! Left out: HyStart and slow start, since the window before is that of the estimates; devices of other
+//! workers.
 
 use paceline_net::{Duration, Instant, Rate};
 
@@ -40,6 +41,8 @@ const QUIET: Duration = Duration::from_secs(10);
 const RETURNS: f64 = 3.0;
 /// Factor of the window at a loss (RFC 9438, section 4.6).
 const BETA: f64 = 0.7;
+/// The same at a CE mark (RFC 8511, section 4.1): a queue that marks is short.
+const BETA_MARK: f64 = 0.85;
 /// Growth of the cubic function in segments/s^3 (RFC 9438, section 5).
 const C: f64 = 0.4;
 /// Growth in segments per window of the estimate of Reno's window (RFC 9438, section 4.3).
@@ -77,6 +80,8 @@ impl Share {
 pub(in crate::accelerator) struct Signs {
     pub delivered: u64,
     pub lost: u64,
+    /// The client reports a CE mark, for the first time in its flight.
+    pub marked: bool,
     pub rtt: Option<Duration>,
     pub min_rtt: Duration,
     /// Bytes in flight ahead of the acknowledgment.
@@ -104,8 +109,9 @@ struct Yielding {
     /// Before the trial, and in it.
     before: Share,
     during: Share,
-    /// Others share the queue: the trial is over.
+    /// The trial is over, or none was needed: others share the queue, or a queue marked.
     judged: bool,
+    by_mark: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -151,9 +157,9 @@ impl Congestion {
             }
             return;
         }
-        if signs.others_share && signs.lost > 0 {
-            let mut yielding = Yielding::new(now, signs.in_flight, Share::default(), self.rtt);
-            yielding.judged = true;
+        if signs.marked || signs.others_share && signs.lost > 0 {
+            let mut yielding = Yielding::new(now, signs, Share::default(), self.rtt);
+            (yielding.judged, yielding.by_mark) = (true, signs.marked);
             self.yielding = Some(Box::new(yielding));
             return;
         }
@@ -173,7 +179,7 @@ impl Congestion {
         if self.lossy_windows >= WINDOWS && signs.others_lose {
             let before = std::mem::take(&mut self.lossy);
             self.lossy_windows = 0;
-            self.yielding = Some(Box::new(Yielding::new(now, signs.in_flight, before, self.rtt)));
+            self.yielding = Some(Box::new(Yielding::new(now, signs, before, self.rtt)));
         }
     }
     /// Whether others share the queue, as far as is known.
@@ -184,9 +190,13 @@ impl Congestion {
     pub fn loses_much(&self) -> bool {
         self.lossy_windows > 0 || self.yielding.is_some()
     }
-    /// Whether that was found in a trial.
-    pub fn shares_queue(&self) -> bool {
+    /// Whether the device goes on to yield: its window is CUBIC's alone.
+    pub fn is_cubic(&self) -> bool {
         self.yielding.as_ref().is_some_and(|yielding| yielding.judged)
+    }
+    /// Whether it does so because losses showed others in its queue.
+    pub fn shares_queue(&self) -> bool {
+        self.yielding.as_ref().is_some_and(|yielding| yielding.judged && !yielding.by_mark)
     }
     /// Bytes that may be in flight.
     pub fn window(&self) -> u64 {
@@ -201,9 +211,9 @@ impl Congestion {
 }
 
 impl Yielding {
-    fn new(now: Instant, in_flight: u64, before: Share, rtt: Duration) -> Self {
+    fn new(now: Instant, signs: &Signs, before: Share, rtt: Duration) -> Self {
         let mut yielding = Self {
-            window: in_flight as f64 / SEGMENT,
+            window: signs.in_flight as f64 / SEGMENT,
             largest: 0.0,
             reno: 0.0,
             since: now,
@@ -214,8 +224,9 @@ impl Yielding {
             before,
             during: Share::default(),
             judged: false,
+            by_mark: false,
         };
-        yielding.reduce(now, in_flight as f64 / SEGMENT, rtt);
+        yielding.reduce(now, signs, rtt);
         yielding
     }
     fn on_ack(&mut self, now: Instant, signs: &Signs, rtt: Duration) {
@@ -223,14 +234,15 @@ impl Yielding {
             self.during.add(signs);
         }
         let in_flight = signs.in_flight as f64 / SEGMENT;
-        if signs.lost > 0 {
+        let congested = signs.marked || signs.lost > 0;
+        if congested {
             self.last_loss_at = now;
         }
         if now < self.answered_until {
             return;
         }
-        if signs.lost > 0 {
-            self.reduce(now, in_flight, rtt);
+        if congested {
+            self.reduce(now, signs, rtt);
         } else if in_flight + LIMITED < self.window {
             // The growth waits with the data (RFC 9438, section 4.2).
             self.since = now;
@@ -252,12 +264,14 @@ impl Yielding {
         self.judged = true;
         self.during.of_lost() >= SAME_SHARE * self.before.of_lost()
     }
-    fn reduce(&mut self, now: Instant, in_flight: f64, rtt: Duration) {
+    fn reduce(&mut self, now: Instant, signs: &Signs, rtt: Duration) {
+        let in_flight = signs.in_flight as f64 / SEGMENT;
+        let beta = if signs.marked && signs.lost == 0 { BETA_MARK } else { BETA };
         let window = self.window.min(in_flight).max(LEAST);
         // Fast convergence (section 4.7): a window that did not reach the last one leaves room for others.
         let converging = window < self.largest;
         self.largest = if converging { window * (1.0 + BETA) / 2.0 } else { window };
-        self.window = (window * BETA).max(LEAST);
+        self.window = (window * beta).max(LEAST);
         self.reno = self.window;
         self.since = now;
         self.until_largest = libm::cbrt((self.largest - self.window).max(0.0) / C);
@@ -285,7 +299,16 @@ mod tests {
     }
     fn signs(delivered: u64, lost: u64, others_lose: bool) -> Signs {
         let (rtt, in_flight) = (Some(RTT), FLIGHT);
-        Signs { delivered, lost, rtt, min_rtt: RTT, in_flight, others_share: false, others_lose }
+        Signs {
+            delivered,
+            lost,
+            marked: false,
+            rtt,
+            min_rtt: RTT,
+            in_flight,
+            others_share: false,
+            others_lose,
+        }
     }
     /// Seconds of ten ACKs a round trip, of which one reports losses: a share `before` the device yields, and
     /// `after`. Returns whether it yields, and shares the queue, at the end of each second.
@@ -344,5 +367,18 @@ mod tests {
         assert!((3500..6500).contains(&(ms - 1000)), "{ms}");
         congestion.on_ack(at(ms), &signs(1460, 1460, true));
         assert!((139 * 1460..=141 * 1460).contains(&congestion.window()), "{}", congestion.window());
+    }
+
+    #[test]
+    fn a_mark_lowers_the_window_by_less_than_a_loss_and_needs_no_trial() {
+        let mut congestion = Congestion::default();
+        let marked = Signs { marked: true, ..signs(1460, 0, false) };
+        congestion.on_ack(at(1000), &marked);
+        assert_eq!((congestion.window(), congestion.is_cubic()), (170 * 1460, true));
+        assert!(!congestion.shares_queue(), "each device may have a queue of its own");
+        congestion.on_ack(at(1010), &marked);
+        assert_eq!(congestion.window(), 170 * 1460, "the same flight");
+        congestion.on_ack(at(1060), &Signs { in_flight: 170 * 1460, lost: 1460, ..marked });
+        assert!(congestion.window().abs_diff(119 * 1460) <= 1, "{}", congestion.window());
     }
 }

@@ -31,6 +31,8 @@ pub(in crate::accelerator) struct Delivery {
     pub opened: u64,
     /// Length of the longest segment delivered, in bytes.
     pub longest: u32,
+    /// The client reports a CE mark, for the first time in its flight (RFC 3168).
+    pub marked: bool,
     /// The path drops longer segments without a message (RFC 4821).
     pub black_hole: bool,
     /// The ACK covers a segment that was retransmitted on suspicion: it may answer either copy.

@@ -6,7 +6,8 @@
 - Every link to a file, every path in backticks that begins with a folder of the repository, and every such
   path in a source file exists.
 - ARCHITECTURE.md has at most two printed pages.
-- Every decision has its four sections and stands in the index; numbers have no gap.
+- Every decision has its four sections and stands in the index and in the site's contents; its file's name and
+  its title have the same number, which no other decision has. Numbers ascend, and may have gaps.
 - Every document stands in docs/SUMMARY.md, the site's contents, once. Its form and book.toml are such that
   mdBook builds the site: mdBook itself compiles for minutes, and so does not run in `make test`.
 - A release in CHANGELOG.md has at most a dozen entries; CITATION.cff names the version of Cargo.toml.
@@ -95,16 +96,29 @@ def comments() -> Iterator[str]:
 def decisions() -> Iterator[str]:
     """Faults of docs/decisions."""
     folder = REPOSITORY / "docs" / "decisions"
-    index = (folder / "README.md").read_text(encoding="utf-8")
-    pages = sorted(folder.glob("[0-9]*.md"))
-    for number, page in enumerate(pages, 1):
+    lists = {
+        f"docs/{name}": (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
+        for name in ("decisions/README.md", "SUMMARY.md")
+    }
+    previous = ""
+    for page in sorted(folder.glob("[0-9]*.md")):
         text = page.read_text(encoding="utf-8")
-        if not page.name.startswith(f"{number:04d}-") or not text.startswith(f"# {number}. "):
-            yield f"docs/decisions/{page.name}: number {number} is expected in name and title"
+        title = text.partition("\n")[0].removeprefix("# ")
+        number = page.name[:4]
+        if not re.fullmatch(r"\d{4}-[a-z0-9-]+\.md", page.name) or not title.startswith(f"{int(number)}. "):
+            yield f"docs/decisions/{page.name}: name and title do not begin with the same number"
+        if number == previous:
+            yield f"docs/decisions/{page.name}: another decision has its number"
+        previous = number
         if re.findall(r"(?m)^## (.*)$", text) != SECTIONS:
             yield f"docs/decisions/{page.name}: sections are not {', '.join(SECTIONS)}"
-        if f"({page.name})" not in index:
-            yield f"docs/decisions/{page.name}: missing in README.md"
+        for name, entries in lists.items():
+            if not re.search(re.escape(f"[{title}](") + r"(?:decisions/)?" + re.escape(f"{page.name})"), entries):
+                yield f"docs/decisions/{page.name}: missing in {name}, or with another title"
+    for name, entries in lists.items():
+        numbers = re.findall(r"\((?:decisions/)?(\d{4})-[^)]*\)", entries)
+        if numbers != sorted(set(numbers)):
+            yield f"{name}: numbers of decisions do not ascend"
 
 
 def contents() -> Iterator[str]:

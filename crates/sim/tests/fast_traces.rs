@@ -21,7 +21,7 @@ fn download(trace: &str, queue: &str, set: &[&str]) -> Totals {
 /// A full queue costs a packet now and then. With a window that the rate exceeds, each such packet once cost
 /// all that had been sent past the window: 6 to 7% of all segments. Past a window that no longer grows, here
 /// 6 MiB, nothing is sent: that leaves a part of the peaks unused. So does, with up to a percent, the bound
-/// of the time for which data is stored (decision 69).
+/// of the time for which data is stored (decision 30).
 #[test]
 fn few_segments_are_sent_again_past_the_clients_window() {
     for trace in ["mmwave-driving", "mmwave-walking"] {

@@ -1,5 +1,5 @@
 //! The proof of gain: devices are divided at random into accelerated and untouched ones, and their transfers
-//! are compared (docs/experiment.md, decision 60).
+//! are compared (docs/experiment.md, decision 41).
 //!
 //! - `assignment`: the arm of a device, by a hash of its address with a seed.
 //! - `observer`: transfers, measured from the headers of packets at one place: the interface towards the

@@ -132,6 +132,11 @@ rate-grid: ## the rate control beside CUBIC and BBR on 170 links, a minute; GRID
 	@scripts/setup.sh build
 	cargo run --release --locked -p paceline-cli --example rate_grid -- $(GRID)
 
+.PHONY: rate-figure
+rate-figure: ## docs/rate-control.svg, the rate control's quantities around steps of the capacity
+	@scripts/setup.sh build
+	cargo run --release --locked -p paceline-cli --example rate_figure
+
 docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions in the code
 	cargo build --locked -p paceline-cli
 	$(TARGET)/debug/paceline check --reference > docs/scenario.md

@@ -44,6 +44,11 @@ struct Sample {
     downlink_mcs: f64,
     #[serde(default = "nan", deserialize_with = "number_or_nan")]
     uplink_mcs: f64,
+    /// NaN without an accelerator.
+    #[serde(default = "nan", deserialize_with = "number_or_nan")]
+    accelerator_window: f64,
+    #[serde(default = "nan", deserialize_with = "number_or_nan")]
+    accelerator_capacity_mbps: f64,
 }
 
 /// A field as a number; 0 where it is empty or no number.
@@ -91,6 +96,8 @@ pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>, counts_
             rate(b.link_queued_ns, a.link_queued_ns, b.link_sent - a.link_sent) / 1e6
         }),
         picture("Queue in the uplink buffer", "kB", &|_, b| b.uplink_queue / 1e3),
+        picture("Window of the accelerator", "kB", &|_, b| b.accelerator_window / 1e3),
+        picture("Capacity as the accelerator estimates it", "Mb/s", &|_, b| b.accelerator_capacity_mbps),
         picture("ACKs sent", "1/s", &|a, b| rate(b.acks_sent, a.acks_sent, b.time_s - a.time_s)),
         picture("MCS of downlink blocks", "MCS index", &|_, b| b.downlink_mcs),
         picture("MCS of uplink blocks", "MCS index", &|_, b| b.uplink_mcs),

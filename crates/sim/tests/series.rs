@@ -47,8 +47,8 @@ fn samples_without_a_transport_block_have_no_mcs() {
     let scenario = scenario::load("series.toml", text, &[]).unwrap();
     let csv = Summary::new(origin, "series", "simulated", &scenario, vec![run]).timeseries_csv();
     let rows: Vec<&str> = csv.lines().collect();
-    assert!(rows[0].ends_with(",downlink_mcs,uplink_mcs"), "{}", rows[0]);
-    assert!(rows[2].starts_with("1,0.100,1,0,") && rows[2].ends_with(",,,"), "{}", rows[2]);
+    assert!(rows[0].contains(",downlink_mcs,uplink_mcs,accelerator_in_flight,"), "{}", rows[0]);
+    assert!(rows[2].starts_with("1,0.100,1,0,") && rows[2].ends_with(",,,,,,,,,"), "{}", rows[2]);
     assert!(rows.iter().all(|row| row.split(',').count() == rows[0].split(',').count()), "{csv}");
 }
 
@@ -75,4 +75,20 @@ fn acks_accumulate_over_the_samples() {
     let (bytes, last) = (of(&run, 0)[39].downloaded - of(&run, 0)[19].downloaded, acks[39] - acks[19]);
     let segments = bytes as f64 / 1448.0;
     assert!((last as f64 / segments - 0.5).abs() < 0.05, "{last} ACKs for {segments} segments");
+}
+
+#[test]
+fn the_accelerators_quantities_lead_from_startup_to_the_links_capacity() {
+    let text = "[run]\nduration = \"3 s\"\nwarmup = \"0 s\"\n[core]\npath = \"accelerator\"\n\
+                [link]\ndelay = \"15 ms\"\n[link.fixed]\ndownlink_rate = \"20 Mb/s\"\n[[station]]\n";
+    let run = run(text);
+    let states: Vec<_> = of(&run, 0).iter().filter_map(|sample| sample.accelerator).collect();
+    assert_eq!(states[0].control.state.name(), "startup", "{:?}", states[0]);
+    let control = states[states.len() - 1].control;
+    assert!(control.state.name() != "startup" && control.window < 1 << 20, "{control:?}");
+    assert!((18e6..20e6).contains(&(control.capacity.0 as f64)), "{control:?}");
+    assert!((30.0..32.0).contains(&control.min_rtt.as_millis_f64()), "{control:?}");
+    let direct = text.replace("accelerator", "direct");
+    let scenario = scenario::load("series.toml", &direct, &[]).unwrap();
+    assert!(simulate(&scenario, 1, None, &mut |_| {}).samples[0].accelerator.is_none());
 }

@@ -220,6 +220,7 @@ mod tests {
             rate: 1_000_000,
             allowed: 8_000_000,
             window: 100_000,
+            control: "steady".into(),
             limit: "radio".into(),
             pattern: None,
         }

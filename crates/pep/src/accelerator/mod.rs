@@ -70,10 +70,11 @@ pub use machine::Accelerator;
 pub use rate::RateControl;
 pub use rate::adaptive::AdaptiveParameters;
 pub use rate::paper::PaperParameters;
+pub use rate::state::{ControlSnapshot, ControlState};
 pub use stats::{AcceleratorStats, BypassReason, Rates, Times};
 
 use paceline_net::pacing::Learned;
-use paceline_net::{Duration, FlowKey, Packet, Port, Rate, SeqNumber};
+use paceline_net::{Duration, FlowKey, Packet, Port, SeqNumber};
 use std::net::IpAddr;
 
 /// A side of the accelerator.
@@ -187,10 +188,8 @@ pub struct FlowSnapshot {
     pub srtt: Option<Duration>,
     /// Minimum round-trip time of the mobile segment; zero before the first sample.
     pub min_rtt: Duration,
-    /// Rate towards the client's device.
-    pub rate: Rate,
-    /// Bytes that may be in flight to the device.
-    pub window: u64,
+    /// The rate control of the client's device.
+    pub control: ControlSnapshot,
     /// Why the client is sent no more.
     pub limit: ClientLimit,
     /// The TDD period that the device's ACKs show, if it is learned and known.
@@ -210,8 +209,8 @@ pub struct DeviceSnapshot {
     pub in_flight: u64,
     /// Payload bytes that it has acknowledged since its first connection was admitted.
     pub delivered: u64,
-    /// Rate towards it.
-    pub rate: Rate,
+    /// Its rate control.
+    pub control: ControlSnapshot,
     /// Whether it was found to share a queue with others, and yields to them.
     pub shares_queue: bool,
 }

@@ -194,9 +194,9 @@ fn a_hundredfold_change_of_the_rate_is_followed_within_a_second() {
         let flow = network.accelerator().flows().next().expect("it runs");
         let bound = 2.0 * 1e6 / 8.0 * (0.002 * delay_ms as f64 + 0.2);
         assert!(
-            (flow.window as f64) < bound,
+            (flow.control.window as f64) < bound,
             "{delay_ms} ms: a window of {} a second after the fall",
-            flow.window
+            flow.control.window
         );
     }
 }

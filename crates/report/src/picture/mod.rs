@@ -23,6 +23,7 @@ pub use chart::{Chart, Kind, Mark, Series, Style};
 pub use distribution::steps;
 pub use heat::HeatMap;
 pub use ladder::ladder;
+pub use layout::below_one_another;
 pub use packets::{Panel, packets};
 pub use slots::slot_map;
 pub use trace::trace_picture;

@@ -2,11 +2,13 @@
 
 use super::connections::{self, ConnectionReading};
 use super::station::Counters;
+use crate::address;
 use crate::core_network::{PolicerReading, RouterReading};
 use crate::link::Link;
 use crate::managed::ManagedReading;
 use crate::model::{Access, Model};
 use paceline_net::{DropReason, Duration, Instant, SduQueue};
+use paceline_pep::accelerator::DeviceSnapshot;
 use paceline_ran::sidelink::{Carried, FlowDirection, PathKind, Sidelink, Switch};
 use paceline_ran::{Cell, HandoverRecord, LinkStats};
 
@@ -34,6 +36,8 @@ pub(crate) struct StationReading {
     pub downlink_queue_bytes: u64,
     /// Bytes in the station's uplink buffer, or in the uplink queue of a link.
     pub uplink_queue_bytes: u64,
+    /// The accelerator's state of the station; none without connections there.
+    pub accelerator: Option<DeviceSnapshot>,
     /// Bytes that the station's downlink could have carried so far; none for a cell.
     pub link_capacity_bytes: Option<u64>,
 }
@@ -136,9 +140,9 @@ pub(crate) fn read(model: &mut Model) -> Reading {
         let pipes = if link.per_station() { stations } else { 1 };
         link_capacity_bytes = Some(own_capacity.iter().take(pipes).flatten().sum());
     }
-    let model = &*model;
     let read = |(station, link_capacity_bytes)| StationReading {
         link_capacity_bytes,
+        accelerator: model.pep_mut().and_then(|pep| pep.device(address::station(station).0.into())),
         ..read_station(model, station)
     };
     Reading { at, stations: own_capacity.into_iter().enumerate().map(read).collect(), link_capacity_bytes }
@@ -175,6 +179,7 @@ pub(super) fn read_station(model: &Model, station: usize) -> StationReading {
         srtt,
         downlink_queue_bytes,
         uplink_queue_bytes,
+        accelerator: None,
         link_capacity_bytes: None,
     }
 }

@@ -194,6 +194,13 @@ impl Model {
             _ => unreachable!("the id of a proxy names one"),
         }
     }
+    /// The proxy, for look-ups that move its caches.
+    pub fn pep_mut(&mut self) -> Option<&mut Pep> {
+        match self.engine.node_mut(self.pep?) {
+            ModelNode::Pep(pep) => Some(pep),
+            _ => unreachable!("the id of a proxy names one"),
+        }
+    }
     /// The monitor nearest to the stations: that of the proxy, else of the core network.
     pub fn monitor(&self) -> &Monitor {
         self.pep().map_or_else(|| self.core_monitor(), Pep::monitor)

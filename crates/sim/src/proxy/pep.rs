@@ -6,6 +6,7 @@ use super::{SERVERS, STATIONS};
 use crate::core_network::Monitor;
 use paceline_net::{AddressTable, FlowKey, Instant, Node, Output, Packet, Port};
 use paceline_pep::Accelerator;
+use paceline_pep::accelerator::DeviceSnapshot;
 use paceline_tcp::Endpoint;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -61,6 +62,13 @@ impl Pep {
                 split.endpoints(&key.reversed()).map(|(mobile, wired)| Relay::Split(mobile, wired))
             }
             Function::Accelerator(_) => self.ledger.account(key, now).map(Relay::Accelerated),
+        }
+    }
+    /// The accelerator's state of a device.
+    pub(crate) fn device(&mut self, address: IpAddr) -> Option<DeviceSnapshot> {
+        match &mut self.function {
+            Function::Accelerator(accelerator) => accelerator.device(address),
+            Function::Split(_) => None,
         }
     }
     /// Adds an address of a station, or moves it to this station.

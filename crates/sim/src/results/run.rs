@@ -13,6 +13,7 @@ use super::totals::{self, Totals};
 use super::uplink::UplinkResult;
 use crate::counters::{CellReading, ConnectionReading, Counters, EndReading, Reading, StationReading};
 use paceline_net::{Duration, Instant};
+use paceline_pep::accelerator::DeviceSnapshot;
 use serde::{Deserialize, Serialize};
 
 /// Figures of one run.
@@ -190,6 +191,8 @@ pub struct Sample {
     pub downlink_mcs: Option<f64>,
     /// Mean MCS index of uplink transport blocks since the previous sample; none without a block.
     pub uplink_mcs: Option<f64>,
+    /// The accelerator's state of the station; none without connections there.
+    pub accelerator: Option<DeviceSnapshot>,
 }
 
 /// Readings of one run, from which its figures are computed.
@@ -404,6 +407,7 @@ impl Sample {
                 capacity: of.link_capacity_bytes,
                 downlink_mcs: mean_mcs(since.downlink_mcs_index_sum, since.downlink_blocks),
                 uplink_mcs: mean_mcs(since.uplink_mcs_index_sum, since.uplink_blocks),
+                accelerator: of.accelerator,
             }
         });
         samples.collect()

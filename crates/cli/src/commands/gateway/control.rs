@@ -71,7 +71,7 @@ pub fn flows(args: &TableArgs) -> Outcome {
 pub fn flow_table(flows: &[FlowStatus]) -> String {
     let width = flows.iter().map(|flow| flow.name().len()).max().unwrap_or(0).max("connection".len());
     let mut text = format!(
-        "{:width$} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>10} {:>10}  {:13} {:8} period\n",
+        "{:width$} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>10} {:>10}  {:13} {:12} {:8} period\n",
         "connection",
         "delivered",
         "rate",
@@ -82,13 +82,14 @@ pub fn flow_table(flows: &[FlowStatus]) -> String {
         "in flight",
         "exposure",
         "limit",
+        "control",
         "phase ms"
     );
     let ms = |time: Option<f64>| time.map_or("-".to_owned(), |ms| format!("{ms:.1}"));
     for flow in flows {
         let _ = writeln!(
             text,
-            "{:width$} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>10} {:>10}  {:13} {:8} {}",
+            "{:width$} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9} {:>10} {:>10}  {:13} {:12} {:8} {}",
             flow.name(),
             bytes(flow.delivered),
             bits(flow.rate as f64),
@@ -99,6 +100,7 @@ pub fn flow_table(flows: &[FlowStatus]) -> String {
             bytes(flow.in_flight),
             bytes(flow.exposure),
             flow.limit,
+            flow.control,
             ms(flow.pattern.as_ref().and_then(|pattern| pattern.phase_ms)),
             flow.pattern.as_ref().map_or("none".to_owned(), period)
         );

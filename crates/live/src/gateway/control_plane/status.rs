@@ -38,6 +38,9 @@ pub struct FlowStatus {
     pub allowed: u64,
     /// Limit of `in_flight`, in bytes.
     pub window: u64,
+    /// State of the rate control, as `ControlState::name`.
+    #[serde(default)]
+    pub control: String,
     /// Why the device is sent no more at this moment: `server`, `memory`, `client-window` or `radio`.
     pub limit: String,
     /// The TDD period that the device's ACKs show; absent while none is known, or none is looked for.
@@ -87,6 +90,9 @@ pub struct DeviceStatus {
     /// Sending rate towards it, by the rate control, in b/s.
     #[serde(default)]
     pub allowed: u64,
+    /// State of the rate control, as `ControlState::name`.
+    #[serde(default)]
+    pub control: String,
     /// Whether it was found to share a queue with others, and yields to them.
     #[serde(default)]
     pub shares_queue: bool,
@@ -165,8 +171,9 @@ impl From<FlowSnapshot> for FlowStatus {
             queue_ms: queue.map(Duration::as_millis_f64),
             stored_ms: flow.age.as_millis_f64(),
             rate: 0,
-            allowed: flow.rate.0,
-            window: flow.window,
+            allowed: flow.control.rate.0,
+            window: flow.control.window,
+            control: flow.control.state.name().to_owned(),
             limit: flow.limit.name().to_owned(),
             pattern: flow.pattern.map(PatternStatus::from),
         }
@@ -183,7 +190,8 @@ impl FlowStatus {
 /// The rate is not known: it follows from two looks.
 impl From<DeviceSnapshot> for DeviceStatus {
     fn from(device: DeviceSnapshot) -> Self {
-        let DeviceSnapshot { address, flows, held, in_flight, delivered, rate, shares_queue } = device;
-        Self { address, flows, held, in_flight, delivered, rate: 0, allowed: rate.0, shares_queue }
+        let DeviceSnapshot { address, flows, held, in_flight, delivered, control, shares_queue } = device;
+        let (allowed, control) = (control.rate.0, control.state.name().to_owned());
+        Self { address, flows, held, in_flight, delivered, rate: 0, allowed, control, shares_queue }
     }
 }

@@ -32,8 +32,8 @@ use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
 use crate::accelerator::flow::upload::Upload;
 use crate::accelerator::flow::views::{ClientState, ServerState};
-use crate::accelerator::{ClientLimit, FlowRecord, FlowSnapshot};
-use paceline_net::{Duration, FlowKey, Instant, Packet, Rate, SackBlocks, SeqNumber};
+use crate::accelerator::{ClientLimit, ControlSnapshot, FlowRecord, FlowSnapshot};
+use paceline_net::{Duration, FlowKey, Instant, Packet, SackBlocks, SeqNumber};
 use std::hint::black_box;
 
 /// A transparent connection without a packet for this long is idle. Chosen: longer than the retransmission
@@ -303,8 +303,8 @@ impl Flow {
             server_timestamp: timestamps.then_some(from_server.header().timestamp),
         }
     }
-    /// `rate` and `window` are those of its device.
-    pub fn snapshot(&self, rate: Rate, window: u64, limit: ClientLimit) -> FlowSnapshot {
+    /// `control` is that of its device.
+    pub fn snapshot(&self, control: ControlSnapshot, limit: ClientLimit) -> FlowSnapshot {
         FlowSnapshot {
             key: self.connection.key,
             exposure: self.exposure(),
@@ -314,8 +314,7 @@ impl Flow {
             age: self.to_client.age(),
             srtt: self.to_client.rtt().srtt(),
             min_rtt: self.to_client.rtt().min(),
-            rate,
-            window,
+            control,
             limit,
             pattern: None,
         }

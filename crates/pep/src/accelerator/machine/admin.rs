@@ -246,25 +246,18 @@ impl Accelerator {
     }
     fn snapshot(&self, entry: &FlowEntry) -> Option<FlowSnapshot> {
         let device = self.devices.get(entry.device)?;
-        let (control, spacing) = (&device.control, device.spacing.as_ref());
-        let pattern = spacing.and_then(|spacing| spacing.learned());
-        Some(FlowSnapshot {
-            pattern,
-            ..entry.flow.snapshot(control.rate(), control.window(), limit(entry, device))
-        })
+        let pattern = device.spacing.as_ref().and_then(|spacing| spacing.learned());
+        Some(FlowSnapshot { pattern, ..entry.flow.snapshot(device.control.snapshot(), limit(entry, device)) })
     }
     /// The devices of `count` slots from one on, and the next slot, if there is one.
     pub fn devices_from(&self, from: u32, count: u32) -> (Vec<DeviceSnapshot>, Option<u32>) {
-        let some = self.devices.range(from, count).map(|device| DeviceSnapshot {
-            address: device.address,
-            flows: device.flows,
-            held: device.held,
-            in_flight: device.in_flight,
-            delivered: device.delivered(),
-            rate: device.control.rate(),
-            shares_queue: device.shares_queue,
-        });
+        let some = self.devices.range(from, count).map(device_snapshot);
         (some.collect(), self.devices.after(from, count))
+    }
+    /// The device with this address of one of its hosts.
+    pub fn device(&mut self, address: IpAddr) -> Option<DeviceSnapshot> {
+        let slot = self.devices.find(&device_key(address))?;
+        self.devices.get(slot).map(device_snapshot)
     }
 
     /// Panics if an invariant of any connection does not hold. Debug builds check at each packet.
@@ -285,6 +278,18 @@ impl Accelerator {
             assert_eq!(device.exposure, own().map(|entry| entry.flow.exposure()).sum::<u64>());
             assert_eq!(device.in_flight, own().map(|entry| entry.charged.in_flight).sum::<u64>());
         }
+    }
+}
+
+fn device_snapshot(device: &Device) -> DeviceSnapshot {
+    DeviceSnapshot {
+        address: device.address,
+        flows: device.flows,
+        held: device.held,
+        in_flight: device.in_flight,
+        delivered: device.delivered(),
+        control: device.control.snapshot(),
+        shares_queue: device.shares_queue,
     }
 }
 

@@ -27,6 +27,7 @@ use crate::accelerator::rate::losses::refill::{Opening, Refill};
 use crate::accelerator::rate::losses::short_buffer::{Round, ShortBuffer, is_lossy};
 use crate::accelerator::rate::min_rtt::MinRtt;
 use crate::accelerator::rate::sample::AckSample;
+use crate::accelerator::rate::state::{ControlSnapshot, ControlState};
 use crate::accelerator::rate::target_delay::{AckGap, MAX_PAUSE, TargetDelay};
 use paceline_net::{Duration, Instant, Rate};
 use std::hint::black_box;
@@ -176,6 +177,31 @@ impl Adaptive {
     /// elsewhere the probes of `min_rtt` find it sooner than rates that vary by themselves.
     fn load_delay(&self) -> f64 {
         if self.fading { self.load_delay.seconds() } else { 0.0 }
+    }
+    fn state(&self) -> ControlState {
+        if let Some(state) = self.congestion.state() {
+            state
+        } else if self.startup {
+            ControlState::Startup
+        } else if self.min_rtt.is_probing() {
+            ControlState::MinRtt
+        } else if self.capped || self.short_buffer.cap().is_some() {
+            ControlState::ShortBuffer
+        } else if self.window_gain > 1.0 {
+            ControlState::Growing
+        } else {
+            ControlState::Steady
+        }
+    }
+    pub fn snapshot(&self) -> ControlSnapshot {
+        ControlSnapshot {
+            state: self.state(),
+            rate: self.rate(),
+            window: self.window(),
+            capacity: Rate(self.bandwidth() as u64),
+            min_rtt: self.min_rtt(),
+            target_delay: Duration::from_secs_f64(self.queue_to_keep()),
+        }
     }
     /// Queueing delay to keep, in seconds.
     fn queue_to_keep(&self) -> f64 {

@@ -18,11 +18,13 @@ pub(in crate::accelerator) mod losses;
 pub(in crate::accelerator) mod min_rtt;
 pub(in crate::accelerator) mod paper;
 pub(in crate::accelerator) mod sample;
+pub(in crate::accelerator) mod state;
 pub(in crate::accelerator) mod target_delay;
 
 use crate::accelerator::rate::adaptive::{Adaptive, AdaptiveParameters};
 use crate::accelerator::rate::paper::{Paper, PaperParameters};
 use crate::accelerator::rate::sample::AckSample;
+use crate::accelerator::rate::state::{ControlSnapshot, ControlState};
 use paceline_net::{Duration, Instant, Rate};
 
 /// Which rate control runs towards each device, with its parameters.
@@ -127,6 +129,20 @@ impl RateController {
     /// Whether the device loses so much that it might share a queue.
     pub fn loses_much(&self) -> bool {
         matches!(self, Self::Adaptive(control) if control.loses_much())
+    }
+    /// Its present quantities.
+    pub fn snapshot(&self) -> ControlSnapshot {
+        match self {
+            Self::Paper(control) => ControlSnapshot {
+                state: ControlState::Published,
+                rate: control.rate(),
+                window: self.window(),
+                capacity: control.rate(),
+                min_rtt: control.min_rtt(),
+                target_delay: Duration::ZERO,
+            },
+            Self::Adaptive(control) => control.snapshot(),
+        }
     }
     /// Bytes that the path delivers in `time` at its estimated capacity.
     pub fn capacity_in(&self, time: Duration) -> u64 {

@@ -107,11 +107,14 @@ impl Paper {
     pub fn on_rtt(&mut self, rtt: Duration) {
         self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
+    pub fn min_rtt(&self) -> Duration {
+        self.min_rtt.unwrap_or_default()
+    }
     pub fn rate(&self) -> Rate {
         Rate(self.rate as u64)
     }
     pub fn bandwidth_delay(&self) -> u64 {
-        (self.rate / 8.0 * self.min_rtt.unwrap_or_default().as_secs_f64()) as u64
+        (self.rate / 8.0 * self.min_rtt().as_secs_f64()) as u64
     }
 }
 

@@ -108,7 +108,7 @@ fn the_estimate_counts_bytes_over_periods() {
     let mut network = Network::download(Source::Bulk, adaptive(), 10, [down, uplink]);
     network.run_ms(10_000);
     let flow = network.accelerator().flows().next().expect("the transfer runs");
-    let window_rate = flow.rate.0 as f64 / 1e6;
+    let window_rate = flow.control.rate.0 as f64 / 1e6;
     assert!((38.0..130.0).contains(&window_rate), "paced at {window_rate} Mb/s");
     let rate = network.goodput_mbps(2_000, 10_000);
     assert!(rate > 37.0, "{rate} Mb/s");
@@ -120,7 +120,7 @@ fn the_estimate_counts_bytes_over_periods() {
     let mut network =
         Network::with(config, Source::Bulk, adaptive(), 10, [Link::rate("40 Mb/s", 10, 10_000_000), up(10)]);
     network.run_ms(5_000);
-    assert!(network.accelerator().flows().next().unwrap().window > 14_000);
+    assert!(network.accelerator().flows().next().unwrap().control.window > 14_000);
 }
 
 /// Row "fairness": round robin by device, then by flow.

@@ -230,7 +230,7 @@ fn a_fast_retransmit_is_sent_with_more_than_a_window_in_flight() {
         bed.ack(1 + n * u64::from(SEGMENT));
     }
     let flow = bed.accelerator.flows().next().unwrap();
-    assert!(flow.in_flight > flow.window + 2 * u64::from(SEGMENT), "{flow:?}");
+    assert!(flow.in_flight > flow.control.window + 2 * u64::from(SEGMENT), "{flow:?}");
     bed.clear();
     (0..3).for_each(|_| bed.ack(10_001));
     bed.wait(1);

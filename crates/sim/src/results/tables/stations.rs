@@ -177,11 +177,18 @@ row! {
         link_capacity: Option<u64>,
         downlink_mcs: Option<Decimals<3>>,
         uplink_mcs: Option<Decimals<3>>,
+        accelerator_in_flight: Option<u64>,
+        accelerator_window: Option<u64>,
+        accelerator_capacity_mbps: Option<Decimals<3>>,
+        accelerator_min_rtt_ms: Option<Decimals<3>>,
+        accelerator_target_ms: Option<Decimals<3>>,
+        accelerator_state: Option<&'static str>,
     }
 }
 
 impl SampleRow {
     pub(super) fn new(run: &RunResult, s: &Sample) -> Self {
+        let control = s.accelerator.map(|device| device.control);
         Self {
             seed: run.seed,
             time_s: Decimals(s.at.as_secs_f64()),
@@ -197,6 +204,12 @@ impl SampleRow {
             link_capacity: s.capacity,
             downlink_mcs: s.downlink_mcs.map(Decimals),
             uplink_mcs: s.uplink_mcs.map(Decimals),
+            accelerator_in_flight: s.accelerator.map(|device| device.in_flight),
+            accelerator_window: control.map(|control| control.window).filter(|window| *window < u64::MAX),
+            accelerator_capacity_mbps: control.map(|control| Decimals(control.capacity.0 as f64 / 1e6)),
+            accelerator_min_rtt_ms: control.map(|control| Decimals(control.min_rtt.as_millis_f64())),
+            accelerator_target_ms: control.map(|control| Decimals(control.target_delay.as_millis_f64())),
+            accelerator_state: control.map(|control| control.state.name()),
         }
     }
 }

@@ -10,6 +10,7 @@
 //! Left out: HyStart and slow start, since the window before is that of the estimates; devices of other
 //! workers.
 
+use crate::accelerator::rate::state::ControlState;
 use paceline_net::{Duration, Instant, Rate};
 
 /// Share of the bytes whose loss is too much. Measured: CUBIC's own losses in a shared queue are 0.1 to 0.8%
@@ -181,6 +182,15 @@ impl Congestion {
             self.lossy_windows = 0;
             self.yielding = Some(Box::new(Yielding::new(now, signs, before, self.rtt)));
         }
+    }
+    /// Its part in the control's state; none without congestion.
+    pub fn state(&self) -> Option<ControlState> {
+        let yielding = self.yielding.as_ref()?;
+        Some(match (yielding.judged, yielding.by_mark) {
+            (false, _) => ControlState::Trial,
+            (true, false) => ControlState::SharedQueue,
+            (true, true) => ControlState::Marked,
+        })
     }
     /// Whether others share the queue, as far as is known.
     pub fn is_yielding(&self) -> bool {

@@ -89,7 +89,7 @@ class Scenario:
         return self._scenario.station_count
 
     def to_toml(self) -> str:
-        """The scenario as a file with every key, defaults included.
+        """The scenario as a file with every key that acts, defaults included.
 
         >>> print(Scenario.load("single-station").to_toml().splitlines()[0])
         [run]
@@ -97,7 +97,7 @@ class Scenario:
         return self._scenario.to_toml()
 
     def to_dict(self) -> dict[str, Any]:
-        """The scenario with every key as a dict.
+        """The scenario with every key that acts as a dict.
 
         >>> Scenario.load("single-station").to_dict()["run"]["seed"]
         1

@@ -34,6 +34,7 @@ pub use queue::{Codel, QueueDiscipline};
 pub use stations::{Direction, SinrRange, Stations, Traffic, UdpArrivals};
 pub use tcp::{StationTcp, Tcp};
 
+use checks::in_force;
 use limits::{Allowed, Limit, Section, key, quantities, relation};
 use paceline_net::Duration;
 use schemars::JsonSchema;
@@ -179,18 +180,22 @@ impl Scenario {
     pub fn cell_plan(&self) -> CellPlan {
         CellPlan::of(&self.cell).expect("the scenario was checked")
     }
-    /// The scenario as a file with every key, defaults included.
+    /// The scenario as a file with every key that acts, defaults included.
     pub fn to_toml(&self) -> String {
-        if self.has_cell() {
-            return toml::to_string(self).expect("a scenario is made of tables and scalars");
-        }
-        // The loader refuses tables and keys of a cell beside a link.
         let mut table = toml::Table::try_from(self).expect("a scenario is made of tables and scalars");
+        in_force::remove_idle(&mut table);
+        if !self.has_cell() {
+            self.remove_cell(&mut table);
+        }
+        toml::to_string(&table).expect("a scenario is made of tables and scalars")
+    }
+    /// Removes the tables and keys that the loader refuses beside a link.
+    fn remove_cell(&self, table: &mut toml::Table) {
         let nr_pairs = self.sidelink.is_some() && self.cell.nr.is_some();
         let unused = CELL_TABLES.iter().filter(|name| !(nr_pairs && **name == "cell"));
         unused.for_each(|name| drop(table.remove(*name)));
         if nr_pairs {
-            access::sidelink::keep_nr_keys(&mut table);
+            access::sidelink::keep_nr_keys(table);
         }
         if self.sidelink.is_some() {
             PROXY_TABLES.iter().for_each(|name| drop(table.remove(*name)));
@@ -204,6 +209,5 @@ impl Scenario {
         for group in groups.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
             CELL_KEYS.iter().for_each(|name| drop(group.remove(*name)));
         }
-        toml::to_string(&table).expect("a scenario is made of tables and scalars")
     }
 }

@@ -2,7 +2,7 @@
 //! reads the traces. An error names file, line, key, value and allowed values.
 
 use super::Scenario;
-use super::checks::tables;
+use super::checks::{in_force, tables};
 use paceline_net::trace::Trace;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -99,7 +99,8 @@ pub fn load_with(
         }
         scenario.complete_tcp();
         scenario.cell.resolve(&given);
-        tables::check(&scenario)
+        tables::check(&scenario)?;
+        in_force::check(&scenario, &given)
     });
     problem.map_err(|problem| ScenarioError {
         file: file.to_owned(),

@@ -1,18 +1,19 @@
 //! docs/ack-filter.md and docs/accelerator.md describe every key of their table of a scenario, with its
 //! default.
 
-use paceline_sim::scenario::{self, reference::entries};
+use paceline_sim::scenario::reference::{Default, entries};
 
 const ACK_FILTER: &str = include_str!("../../../docs/ack-filter.md");
 const ACCELERATOR: &str = include_str!("../../../docs/accelerator.md");
 
 /// The keys of a table with their defaults.
 fn defaults(table: &str) -> Vec<(String, String)> {
-    let resolved = scenario::load("documents.toml", "[[station]]\n", &[]).unwrap().to_toml();
-    let tables: toml::Table = resolved.parse().unwrap();
-    let keys = tables[table].as_table().unwrap().iter();
-    let text = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    keys.map(|(key, value)| (key.clone(), text(value))).collect()
+    let entries = entries().into_iter().filter_map(|entry| {
+        let key = entry.path.strip_prefix(table)?.strip_prefix('.')?.to_owned();
+        let Default::Value(value) = entry.default else { return None };
+        Some((key, value.trim_matches('"').to_owned()))
+    });
+    entries.collect()
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod experiment;
 mod fading_links;
 mod fast_traces;
 mod key_documents;
+mod key_effects;
 mod learned_period;
 mod limits;
 mod limits_by_side;

@@ -82,6 +82,12 @@ pub fn entries() -> Vec<Entry> {
     tables.iter().flat_map(own).collect()
 }
 
+/// Settings `key=value` with which the key at a dotted path, without indices, acts; none of a key that always
+/// does.
+pub fn acts_with(path: &str) -> Vec<String> {
+    crate::checks::in_force::settings(path)
+}
+
 /// Adds the table of a schema and the tables in it.
 fn collect(tables: &mut Vec<Table>, path: &str, repeated: bool, schema: &Value) {
     let text = |keyword: &str| schema[keyword].as_str().unwrap_or_default().to_owned();

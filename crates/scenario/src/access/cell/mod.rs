@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn rlc_and_pdcp_take_the_values_of_the_standard() {
-        let with = |set: &str| load("test.toml", "[[station]]\n", &[set.to_owned()]);
+        let with = |set: &str| load("test.toml", "[cell]\nrlc = \"am\"\n[[station]]\n", &[set.to_owned()]);
         for good in [
             "cell.rlc=am",
             "cell.t_poll_retransmit=5 ms",

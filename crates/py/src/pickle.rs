@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use std::sync::Arc;
 
 /// Values and, where some are missing, the bits of the present ones.
-pub type Buffers<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
+type Buffers<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 /// The buffers of a column, and the ends of its texts.
 type Column<'py> = (Buffers<'py>, Option<Bound<'py, PyBytes>>);
 /// Name, type, and whether values may be missing, of each column; then the rows and columns of each batch.
@@ -20,7 +20,7 @@ pub type State<'py> = (Vec<(String, String, bool)>, Vec<(usize, Vec<Column<'py>>
 const TYPES: [DataType; 4] = [DataType::Int64, DataType::Float64, DataType::Boolean, DataType::Utf8];
 
 /// The buffers of a column of numbers.
-pub fn numbers<'py>(py: Python<'py>, array: &ArrayRef) -> Buffers<'py> {
+fn numbers<'py>(py: Python<'py>, array: &ArrayRef) -> Buffers<'py> {
     let data = array.to_data();
     let width = size_of::<u64>();
     let values = &data.buffers()[0].as_slice()[data.offset() * width..][..data.len() * width];
@@ -113,7 +113,7 @@ fn nulls(rows: usize, (_, present): &Buffers<'_>) -> Result<Option<NullBuffer>, 
 }
 
 /// An array of numbers of a pickle.
-pub fn array<T: ArrowPrimitiveType>(rows: usize, buffers: &Buffers<'_>) -> Result<PrimitiveArray<T>, String> {
+fn array<T: ArrowPrimitiveType>(rows: usize, buffers: &Buffers<'_>) -> Result<PrimitiveArray<T>, String> {
     let values = buffers.0.as_bytes();
     if values.len() != rows * size_of::<T::Native>() {
         return Err(String::from("a column has another length"));

@@ -1,17 +1,14 @@
 //! The results of a scenario's runs: the summary, and tables.
 
-use crate::pickle::{self, Buffers};
+use crate::pickle;
 use crate::scenario::Scenario;
-use crate::table::{self, Table, batch, schema};
-use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use crate::table::{Table, batch, schema};
+use arrow_array::RecordBatch;
 use paceline_sim::results::{GroupResult, Origin, Table as Kind, Totals};
 use paceline_sim::{RunResult, Summary};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Deserialize;
-use std::sync::Arc;
 
 /// Takes the samples out of a run, as a batch.
 pub fn series(run: &mut RunResult) -> RecordBatch {
@@ -53,7 +50,7 @@ struct Stored {
     runs: Vec<RunResult>,
 }
 
-type State<'py> = (String, Vec<(usize, Vec<Buffers<'py>>)>);
+type State<'py> = (String, pickle::State<'py>);
 
 #[pymethods]
 impl Results {
@@ -85,16 +82,14 @@ impl Results {
     }
     /// The content for a pickle.
     fn state<'py>(&self, py: Python<'py>) -> State<'py> {
-        let batches = self.series.iter().map(|batch| {
-            (batch.num_rows(), batch.columns().iter().map(|own| pickle::numbers(py, own)).collect())
-        });
-        (serde_json::to_string(&self.summary).expect("results are plain data"), batches.collect())
+        let series = pickle::state(py, &schema(&Kind::Series.columns(&[])), &self.series);
+        (serde_json::to_string(&self.summary).expect("results are plain data"), series)
     }
     /// The results of a pickle.
     #[staticmethod]
     fn from_state(state: State<'_>) -> PyResult<Self> {
         let damaged = |problem: String| PyValueError::new_err(format!("a damaged pickle: {problem}"));
-        let (summary, batches) = state;
+        let (summary, series) = state;
         let stored: Stored = serde_json::from_str(&summary).map_err(|error| damaged(error.to_string()))?;
         let summary = Summary {
             paceline: stored.paceline,
@@ -110,16 +105,7 @@ impl Results {
             scenario_warnings: stored.scenario_warnings,
             runs: stored.runs,
         };
-        let schema = table::schema(&Kind::Series.columns(&[]));
-        let series = batches.into_iter().map(|(rows, columns)| {
-            let arrays = schema.fields().iter().zip(columns).map(|(field, column)| match field.data_type() {
-                DataType::Int64 => Ok(Arc::new(pickle::array::<Int64Type>(rows, &column)?) as ArrayRef),
-                _ => Ok(Arc::new(pickle::array::<Float64Type>(rows, &column)?) as ArrayRef),
-            });
-            let arrays = arrays.collect::<Result<Vec<_>, String>>()?;
-            RecordBatch::try_new(schema.clone(), arrays).map_err(|error| error.to_string())
-        });
-        let series = series.collect::<Result<_, String>>().map_err(damaged)?;
+        let (_, series) = pickle::from_state(series).map_err(damaged)?;
         Ok(Self { summary, series })
     }
 }

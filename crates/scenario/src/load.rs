@@ -100,7 +100,8 @@ pub fn load_with(
         scenario.complete_tcp();
         scenario.cell.resolve(&given);
         tables::check(&scenario)?;
-        in_force::check(&scenario, &given)
+        let whole = toml::Table::try_from(&scenario).expect("a scenario is made of tables and scalars");
+        in_force::check(&whole, &given)
     });
     problem.map_err(|problem| ScenarioError {
         file: file.to_owned(),

@@ -1,8 +1,8 @@
-//! No key is accepted that has no effect. In a scenario of each form, each key of the reference is set to other
-//! values: all of them are refused, or one of them changes the results. The exceptions act on events that do
-//! not occur in these seconds.
+//! No key is accepted that has no effect. In a scenario of each form, each key of the reference is set to
+//! other values: all of them are refused, or one of them changes the results. The exceptions act on events
+//! that are missing in this second.
 //!
-//! `cargo test -p paceline-sim --test main key_effects -- --nocapture` prints the keys of each form by verdict.
+//! `cargo test -p paceline-sim --test main key_effects -- --nocapture` prints the keys by form and verdict.
 
 use paceline_sim::scenario::reference::{self, Default, Entry};
 use paceline_sim::{Scenario, scenario, simulate};

@@ -1,9 +1,8 @@
-//! Keys that act only where another key has a certain value. Where that key is left out and its default is another
-//! value, they are refused: who writes them means to use them. Where it is stated they may stay, so that a
-//! comparison changes one key (`core.path = "direct"` beside `[accelerator]`). A resolved scenario has none that
-//! do not act.
+//! Keys that act only where another key has a certain value. Where that key is left out and its default is
+//! another value, they are refused: who writes them means to use them. Where it is stated they may stay, so that
+//! a comparison changes one key (`core.path = "direct"` beside `[accelerator]`). A resolved scenario has none
+//! that do not act.
 
-use crate::Scenario;
 use crate::limits::Problem;
 use toml::{Table, Value};
 
@@ -21,7 +20,8 @@ enum With {
 }
 
 /// Keys, the key that decides, and its values. `station` stands for each group of stations, and `tcp` for its
-/// table in each group too.
+/// table in each group too. Derived: from the places where the models read each key;
+/// `crates/sim/tests/key_effects.rs` finds one that is missing.
 const RULES: [(&[&str], &str, With); 22] = [
     (&["accelerator"], "core.path", With::Any(&["accelerator"])),
     (&["split_tcp"], "core.path", With::Any(&["split-tcp"])),
@@ -179,20 +179,23 @@ fn quoted(values: &[&str]) -> String {
     values.iter().map(quote).collect::<Vec<_>>().join(" or ")
 }
 
-/// Refuses a given key that does not act, unless the key that decides is given too.
-pub(crate) fn check(scenario: &Scenario, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
-    let table = Table::try_from(scenario).expect("a scenario is made of tables and scalars");
-    let idle = idle(&table, scenario.stations.len(), given);
+/// Refuses a given key of a scenario, here with every key, that does not act, unless the key that decides is
+/// given too.
+pub(crate) fn check(table: &Table, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
+    let idle = idle(table, groups(table), given);
     let refused = idle.into_iter().find(|idle| idle.always_refused || !given(&idle.by));
     refused.map_or(Ok(()), |Idle { key, reason, .. }| {
         Err(Problem { is_reason: false, ..Problem::because(&key, "", reason) })
     })
 }
 
+fn groups(table: &Table) -> usize {
+    table.get("station").and_then(Value::as_array).map_or(0, Vec::len)
+}
+
 /// Removes the keys that do not act from a resolved scenario.
 pub(crate) fn remove_idle(table: &mut Table) {
-    let groups = table.get("station").and_then(Value::as_array).map_or(0, Vec::len);
-    for Idle { key, .. } in idle(&table.clone(), groups, &|_| true) {
+    for Idle { key, .. } in idle(&table.clone(), groups(table), &|_| true) {
         remove(table, &key);
     }
 }

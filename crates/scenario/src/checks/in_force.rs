@@ -1,7 +1,7 @@
 //! Keys that act only where another key has a certain value. Where that key is left out and its default is
-//! another value, they are refused: who writes them means to use them. Where it is stated they may stay, so that
-//! a comparison changes one key (`core.path = "direct"` beside `[accelerator]`). A resolved scenario has none
-//! that do not act.
+//! another value, they are refused: who writes them means to use them. Where it is stated they may stay, so
+//! that a comparison changes one key (`core.path = "direct"` beside `[accelerator]`). A resolved scenario has
+//! none that do not act.
 
 use crate::limits::Problem;
 use toml::{Table, Value};

@@ -1,0 +1,160 @@
+//! The result: figures of each connection and of the network, the capture point, sentences and notes.
+
+mod connection;
+mod network;
+mod verdict;
+
+pub use connection::{ConnectionReport, DirectionReport, HalfReport, OfferReport, Position};
+pub use network::NetworkReport;
+
+use crate::causes::{Cause, CauseTimes};
+use crate::tracker::Tracker;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Shares of a lifetime by cause. They sum to 1 if there is any time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CauseShares {
+    /// [`Cause::Handshake`].
+    pub handshake: f64,
+    /// [`Cause::Application`].
+    pub application: f64,
+    /// [`Cause::ReceiveWindow`].
+    pub receive_window: f64,
+    /// [`Cause::Recovery`].
+    pub recovery: f64,
+    /// [`Cause::Timeout`].
+    pub timeout: f64,
+    /// [`Cause::Pause`].
+    pub pause: f64,
+    /// [`Cause::Queue`].
+    pub queue: f64,
+    /// [`Cause::CongestionWindow`].
+    pub congestion_window: f64,
+    /// [`Cause::AckPath`].
+    pub ack_path: f64,
+    /// [`Cause::Unknown`].
+    pub unknown: f64,
+}
+
+impl CauseShares {
+    /// Shares of these times.
+    pub fn new(times: &CauseTimes) -> Self {
+        Self {
+            handshake: times.share(Cause::Handshake),
+            application: times.share(Cause::Application),
+            receive_window: times.share(Cause::ReceiveWindow),
+            recovery: times.share(Cause::Recovery),
+            timeout: times.share(Cause::Timeout),
+            pause: times.share(Cause::Pause),
+            queue: times.share(Cause::Queue),
+            congestion_window: times.share(Cause::CongestionWindow),
+            ack_path: times.share(Cause::AckPath),
+            unknown: times.share(Cause::Unknown),
+        }
+    }
+    /// The shares in the order of [`Cause::ALL`].
+    pub fn values(&self) -> [f64; Cause::ALL.len()] {
+        [
+            self.handshake,
+            self.application,
+            self.receive_window,
+            self.recovery,
+            self.timeout,
+            self.pause,
+            self.queue,
+            self.congestion_window,
+            self.ack_path,
+            self.unknown,
+        ]
+    }
+}
+
+/// The explanation of a capture.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    /// All connections together.
+    pub network: NetworkReport,
+    /// The connections, those with most data first.
+    pub connections: Vec<ConnectionReport>,
+    /// Statements on the capture: damage, packets that were left out.
+    pub notes: Vec<String>,
+    /// Packets in the capture.
+    pub packets: u64,
+    /// TCP segments in it.
+    pub segments: u64,
+}
+
+/// The report on all connections. `names` has the names of the interfaces; `interface` leaves out the others.
+pub fn report(tracker: &Tracker, names: &[String], interface: Option<&str>) -> Explanation {
+    let name = |point: usize| {
+        let (_, number) = tracker.points[point].id;
+        names.get(number as usize).cloned().unwrap_or_default()
+    };
+    let first = tracker.span.map(|(first, _)| first).unwrap_or_default();
+    let reports = tracker.connections.iter().map(|connection| {
+        let at_point = name(connection.point);
+        (connection::report(connection, at_point, first), connection::Sums::new(connection))
+    });
+    let reports = reports.filter(|(report, _)| interface.is_none_or(|name| report.interface == name));
+    let mut reports = nearest(reports.collect());
+    reports.sort_by_key(|(report, _)| std::cmp::Reverse(report.bytes()));
+    let network = network::report(&reports);
+    let connections = reports.into_iter().map(|(report, _)| report).collect();
+    let counts = tracker.counts;
+    let (packets, segments) = (counts.packets, counts.tcp);
+    Explanation { network, connections, notes: notes(tracker), packets, segments }
+}
+
+/// Of a connection that passed several capture points, the report of the one nearest the sender of its data.
+fn nearest(reports: Vec<(ConnectionReport, connection::Sums)>) -> Vec<(ConnectionReport, connection::Sums)> {
+    let mut kept: Vec<(ConnectionReport, connection::Sums)> = Vec::new();
+    let mut index: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
+    for (report, sums) in reports {
+        let places = index.entry((report.client.clone(), report.server.clone())).or_default();
+        let same = places.iter().copied().find(|place| kept[*place].0.is_same(&report));
+        match same {
+            Some(place) => {
+                let points = kept[place].0.capture_points + 1;
+                if report.is_nearer(&kept[place].0) {
+                    kept[place] = (report, sums);
+                }
+                kept[place].0.capture_points = points;
+            }
+            None => {
+                places.push(kept.len());
+                kept.push((report, sums));
+            }
+        }
+    }
+    kept
+}
+
+/// Statements on the packets.
+fn notes(tracker: &Tracker) -> Vec<String> {
+    let counts = tracker.counts;
+    let mirrored: u64 = tracker.connections.iter().map(|connection| connection.mirrored).sum();
+    let merged: u64 = tracker.connections.iter().flat_map(|c| &c.senders).map(|sender| sender.merged).sum();
+    let capped =
+        tracker.connections.iter().flat_map(|c| &c.senders).filter(|s| s.space.capped).count() as u64;
+    let notes = [
+        (mirrored, "copies of mirrored packets: left out"),
+        (merged, "segments longer than the announced size: merged by the interface of the capturing host"),
+        (
+            counts.cut_headers,
+            "TCP headers not captured whole: left out; capture 96 bytes of each packet or more",
+        ),
+        (counts.cut_options, "TCP options not captured whole; capture 96 bytes of each packet or more"),
+        (
+            counts.disordered,
+            "packets with a time before that of the packet in front: taken as of the same time",
+        ),
+        (counts.clock_steps, "steps back of the clock: the time goes on without them"),
+        (counts.not_followed, "segments of connections beyond the most that are followed: left out"),
+        (
+            capped,
+            "directions with more holes in the data than are remembered: their losses are counted in part",
+        ),
+    ];
+    notes.into_iter().filter(|(count, _)| *count > 0).map(|(count, note)| format!("{count} {note}")).collect()
+}

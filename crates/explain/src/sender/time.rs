@@ -1,0 +1,211 @@
+//! The division of a sender's lifetime among the causes.
+//!
+//! Between two segments the state is that of the sender when the later one left: an ACK that has passed the
+//! capture point reaches the sender half a round trip later, and its answer takes the other half back. The
+//! view holds ACKs back for this time, so that a capture near the receiver has the sender's bytes in flight
+//! too. The cause of a silence is known at its end: until then its time is pending.
+
+use super::{Repair, Sender};
+use crate::causes::{Cause, CauseTimes};
+use crate::halves::Half;
+use paceline_net::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Smoothed round trips without an ACK that make a pause of the path. Chosen: delayed ACKs and HARQ stay far
+/// below; with 3 or 6 instead the tested pauses, of 0.5 s and more, are found alike.
+const PAUSE_RTTS: u64 = 4;
+/// Least pause, ns. Chosen: the largest least value of the delayed-ACK timers in use, 200 ms (Linux and
+/// Windows).
+const LEAST_PAUSE_NS: u64 = 200_000_000;
+/// Parts of the half round trip towards the sender by which ACKs in the view may be early. Chosen: bounds the
+/// view to as many ACKs, and errs by less than the jitter of a path.
+const VIEW_PARTS: u64 = 128;
+/// Part of the window that may be free where the bytes in flight are estimated from afar. Chosen: the half
+/// round trip varies by about as much.
+const WINDOW_PARTS: u64 = 8;
+/// Part of the round trip below which the half towards the sender counts as near. Same as that of the
+/// capture point.
+pub const NEAR_PARTS: u64 = 8;
+/// Full segments that an ACK sets free and a sender with data answers. Chosen: one may wait for a delayed
+/// ACK's second one.
+const UNANSWERED: u64 = 2;
+
+/// The ACKs as the sender has seen them when the present data left.
+#[derive(Clone, Debug, Default)]
+pub(super) struct View {
+    waiting: VecDeque<(Instant, u64, u64)>,
+    pub acked: u64,
+    edge: u64,
+    pub acked_at_send: u64,
+    pub is_window_known: bool,
+    /// Time until which the lifetime is divided.
+    clock: Option<Instant>,
+    /// Time since the last segment with news of the sender or the receiver.
+    pending: CauseTimes,
+    /// Pending parts that are divided later: flowing, and with a hole in the data.
+    flowing_ns: u64,
+    hole_ns: u64,
+    /// Committed time with a hole in the data, whose cause is not known yet.
+    open_hole_ns: u64,
+    /// Time that the last silence added to [`Cause::Timeout`], ns.
+    spent_ns: u64,
+    /// Number of pauses and the longest, ns.
+    pub pauses: (u64, u64),
+    has_handshake: bool,
+}
+
+/// The state of a sender between two segments.
+enum State {
+    Known(Cause),
+    Hole,
+    Flowing,
+}
+
+impl View {
+    pub(super) fn push(&mut self, at: Instant, acked: u64, edge: u64, toward_sender: &Half) {
+        let up = Duration::from_nanos(toward_sender.recent_ns() / VIEW_PARTS);
+        match self.waiting.back_mut().filter(|last| at.since(last.0) < up) {
+            Some(last) => (last.1, last.2) = (acked, edge),
+            None => self.waiting.push_back((at, acked, edge)),
+        }
+    }
+    pub(super) fn take_spent(&mut self) -> u64 {
+        std::mem::take(&mut self.spent_ns)
+    }
+    pub(super) fn close(&mut self) {
+        self.waiting = VecDeque::new();
+    }
+}
+
+impl Sender {
+    /// The handshake is complete, or was not captured.
+    pub fn establish(&mut self) {
+        self.view.has_handshake = true;
+    }
+    /// Divides the time until `at`.
+    pub fn advance(&mut self, at: Instant, toward_sender: &Half) {
+        let up = Duration::from_nanos(toward_sender.recent_ns());
+        while let Some(&(seen, acked, edge)) = self.view.waiting.front().filter(|(seen, ..)| *seen + up <= at)
+        {
+            self.view.waiting.pop_front();
+            self.account((seen + up).max(self.view.clock.unwrap_or(seen)), toward_sender);
+            (self.view.acked, self.view.edge) = (acked, edge);
+        }
+        self.account(at, toward_sender);
+    }
+    fn account(&mut self, until: Instant, toward_sender: &Half) {
+        let from = self.view.clock.unwrap_or(until);
+        self.view.clock = Some(until.max(from));
+        let ns = until.since(from).as_nanos();
+        if ns == 0 {
+            return;
+        }
+        if self.data_span.is_some() && self.has_acks() {
+            self.flight.add_weighted(self.in_flight(), ns);
+            if self.view.is_window_known {
+                self.window.add_weighted(self.view.edge.saturating_sub(self.view.acked), ns);
+            }
+        }
+        match self.state(toward_sender) {
+            State::Known(cause) => self.view.pending.add(cause, ns),
+            State::Hole => self.view.hole_ns += ns,
+            State::Flowing => self.view.flowing_ns += ns,
+        }
+    }
+    fn in_flight(&self) -> u64 {
+        self.space.next().saturating_sub(self.view.acked)
+    }
+    fn state(&self, toward_sender: &Half) -> State {
+        let is_near = self.is_near(toward_sender);
+        if !self.view.has_handshake {
+            return State::Known(Cause::Handshake);
+        }
+        if let Some(episode) = &self.episode {
+            return State::Known(episode.cause);
+        }
+        if self.data_span.is_none() && !self.has_acks() || self.finished {
+            return State::Known(Cause::Application);
+        }
+        if self.space.has_holes() {
+            return State::Hole;
+        }
+        if self.data_span.is_none() || self.acked.is_none() {
+            return State::Known(Cause::Unknown);
+        }
+        let full = u64::from(self.full());
+        let window = self.view.edge.saturating_sub(self.view.acked);
+        let tolerance = if is_near { full } else { full.max(window / WINDOW_PARTS) };
+        let in_flight = self.in_flight();
+        if self.view.is_window_known && in_flight + tolerance > window {
+            return State::Known(Cause::ReceiveWindow);
+        }
+        let unanswered = self.view.acked.saturating_sub(self.view.acked_at_send);
+        let has_ended = self.short
+            || self.pushed && (in_flight == 0 || unanswered >= UNANSWERED * full)
+            || is_near && in_flight == 0;
+        if has_ended { State::Known(Cause::Application) } else { State::Flowing }
+    }
+    /// Whether the capture point is near the sender.
+    fn is_near(&self, toward_sender: &Half) -> bool {
+        toward_sender.recent_ns() <= self.srtt_ns() / NEAR_PARTS
+    }
+    /// A segment shows that the pending time was no loss: its causes are final.
+    pub(super) fn commit(&mut self, at: Instant) {
+        let limit = (PAUSE_RTTS * self.srtt_ns()).max(LEAST_PAUSE_NS);
+        let last = self.last_sent.max(self.last_heard);
+        let is_pause = last.is_some_and(|last| at.since(last).as_nanos() > limit);
+        let (flowing_ns, hole_ns) =
+            (std::mem::take(&mut self.view.flowing_ns), std::mem::take(&mut self.view.hole_ns));
+        let pending = std::mem::take(&mut self.view.pending);
+        if let Some(episode) = &mut self.episode {
+            episode.spent_ns += pending.of(episode.cause);
+        }
+        self.times.merge(&pending);
+        if is_pause {
+            self.times.add(Cause::Pause, flowing_ns);
+            if flowing_ns > 0 {
+                self.view.pauses = (self.view.pauses.0 + 1, self.view.pauses.1.max(flowing_ns));
+            }
+        } else {
+            self.flowing.add_time(self.srtt_ns(), flowing_ns);
+        }
+        self.view.open_hole_ns += hole_ns;
+        if !self.space.has_holes() {
+            let open_ns = std::mem::take(&mut self.view.open_hole_ns);
+            self.flowing.add_time(self.srtt_ns(), open_ns);
+        }
+    }
+    /// A segment was sent again: the pending time belongs to the loss.
+    pub(super) fn commit_repair(&mut self, at: Instant, repair: Repair, is_expiry: bool) {
+        if is_expiry {
+            let mut pending = std::mem::take(&mut self.view.pending);
+            let handshake_ns = pending.take(Cause::Handshake);
+            let window_ns = pending.take(Cause::ReceiveWindow);
+            let silence = pending.total()
+                + std::mem::take(&mut self.view.flowing_ns)
+                + std::mem::take(&mut self.view.hole_ns);
+            self.times.add(Cause::Handshake, handshake_ns);
+            self.times.add(Cause::ReceiveWindow, window_ns);
+            self.times.add(Cause::Timeout, silence);
+            self.view.spent_ns += silence;
+        }
+        let cause = if repair == Repair::Timeout { Cause::Timeout } else { Cause::Recovery };
+        let open_ns = std::mem::take(&mut self.view.open_hole_ns) + std::mem::take(&mut self.view.hole_ns);
+        self.times.add(cause, open_ns);
+        self.commit(at);
+    }
+    /// The lifetime by cause.
+    pub fn causes(&self) -> CauseTimes {
+        let mut times = self.times;
+        times.merge(&self.view.pending);
+        let mut flowing = self.flowing.clone();
+        flowing.add_time(self.srtt_ns(), self.view.flowing_ns + self.view.hole_ns + self.view.open_hole_ns);
+        let ack_path_ns = times.take(Cause::AckPath);
+        times.merge(&flowing.divide(self.rtt.least().unwrap_or(0)));
+        for cause in [Cause::CongestionWindow, Cause::Queue] {
+            let rest = ack_path_ns.saturating_sub(times.of(Cause::AckPath));
+            times.shift(cause, Cause::AckPath, rest);
+        }
+        times
+    }
+}

@@ -140,7 +140,7 @@ impl Connection {
         }
         if segment.has(TcpFlags::SYN) {
             self.on_syn(segment, from);
-        } else if self.handshake[2].is_none() {
+        } else if self.handshake[2].is_none() && !segment.has(TcpFlags::RST) {
             self.on_established(segment, from);
         }
         let was_busy = self.senders[from].is_busy();
@@ -185,10 +185,6 @@ impl Connection {
         }
     }
     fn on_established(&mut self, segment: &Segment, from: usize) {
-        // Without a SYN-ACK only data show that the handshake is complete.
-        if self.handshake[1].is_none() && self.handshake[0].is_some() && segment.len == 0 && from == CLIENT {
-            return;
-        }
         if let Some(syn_ack_at) = self.handshake[1].filter(|_| from == CLIENT && self.repeated_syns == 0) {
             self.halves[CLIENT].add(segment.at.since(syn_ack_at));
         }

@@ -1,4 +1,4 @@
-//! What limited the TCP connections of a capture, and where their round trips passed.
+//! Explanations of captures: the limits of each TCP connection, and the places where its round trip passed.
 //!
 //! ```text
 //! capture -> segment: fields of each TCP segment, cut packets too

@@ -40,6 +40,8 @@ pub struct Space {
     /// Behind the highest byte that passed, as sequence number and as position.
     top: Option<(SeqNumber, u64)>,
     holes: VecDeque<Hole>,
+    /// Behind the last byte of the sender, at which its FIN is.
+    fin: Option<u64>,
     /// Bytes that were acknowledged and did not pass the capture point.
     pub missing: u64,
     /// Whether holes were forgotten.
@@ -100,9 +102,15 @@ impl Space {
         };
         (arrival, new)
     }
+    /// A FIN follows this position.
+    pub fn finish(&mut self, end: u64) {
+        self.fin = Some(end);
+    }
     /// Everything before `ack` was received: holes there were missed by the capture.
     pub fn acknowledge(&mut self, ack: u64) {
         let next = self.next();
+        // The FIN has a sequence number, and is no byte.
+        let ack = if self.fin.is_some_and(|fin| ack == fin + 1) { ack - 1 } else { ack };
         if ack > next {
             self.missing += ack - next;
             self.advance(ack);

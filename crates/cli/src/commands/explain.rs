@@ -1,4 +1,4 @@
-//! `paceline explain`: what limited the TCP connections of a capture, and where their round trips passed.
+//! `paceline explain`: the limits of the TCP connections of a capture, and the places of their round trips.
 
 use crate::failure::{Failure, Outcome};
 use crate::results_folder::{check_unused, write_file};
@@ -23,7 +23,7 @@ const SENTENCES: usize = 3;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Captures of TCP traffic: pcap or pcapng, also packed by gzip or xz; files of one capture in their order
+    /// Captures of TCP traffic, pcap or pcapng, also packed by gzip or xz; parts of a capture in their order
     #[arg(required = true, value_name = "FILE")]
     captures: Vec<PathBuf>,
     /// Print JSON instead of text
@@ -35,7 +35,7 @@ pub struct Args {
     /// Print all connections, not only those with most data
     #[arg(long)]
     all: bool,
-    /// Explain only what passed this interface
+    /// Explain the connections at this interface alone
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
     /// The capture was made at the server

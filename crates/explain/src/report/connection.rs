@@ -1,6 +1,6 @@
 //! The report on one connection.
 
-use super::CauseShares;
+use super::shares::CauseShares;
 use super::verdict::{self, Facts};
 use crate::causes::{Cause, CauseTimes};
 use crate::connection::{CLIENT, Closing, Connection, Offer, SERVER};
@@ -169,7 +169,8 @@ impl Sums {
         if times.total() == 0 {
             times.add(Cause::Unknown, 1);
         }
-        Self { times, rtt: sender.rtt.clone(), facts: Facts::new(connection, from) }
+        let facts = Facts::new(connection, from, &times);
+        Self { times, rtt: sender.rtt.clone(), facts }
     }
 }
 
@@ -182,7 +183,7 @@ impl ConnectionReport {
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let end = |report: &Self| report.start_s + report.duration_ms / 1e3;
         let overlap = self.start_s <= end(other) && other.start_s <= end(self);
-        overlap && (&self.interface != &other.interface)
+        overlap && self.interface != other.interface
     }
     /// Whether the capture point is nearer to the sender of the data.
     pub(super) fn is_nearer(&self, other: &Self) -> bool {

@@ -1,7 +1,7 @@
 //! The report on all connections together.
 
-use super::CauseShares;
 use super::connection::{ConnectionReport, Position, Sums};
+use super::shares::CauseShares;
 use super::verdict::{self, Facts};
 use crate::causes::CauseTimes;
 use crate::quantiles::Quantiles;

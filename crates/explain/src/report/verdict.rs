@@ -13,6 +13,9 @@ const MOSTLY: f64 = 0.5;
 /// lifetime it changes little.
 const WORTH: f64 = 0.05;
 
+/// Share of the round trip from which on a queue is placed. Chosen: the quantiles err by up to 3%.
+const NOTICEABLE: f64 = 0.03;
+
 /// Figures that the sentences have.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
@@ -38,7 +41,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub fn new(connection: &Connection, from: usize) -> Self {
+    pub fn new(connection: &Connection, from: usize, times: &CauseTimes) -> Self {
         let sender = &connection.senders[from];
         let (pauses, longest_pause_ns) = sender.pauses();
         let mut toward = [0; 2];
@@ -60,9 +63,9 @@ impl Facts {
             longest_pause_ns,
             bunches: sender.bunches.count,
             connections: 1,
-            handshake_ns: sender.causes().of(Cause::Handshake),
+            handshake_ns: times.of(Cause::Handshake),
             lifetime_ns: last.since(first).as_nanos(),
-            data_ns: sender.data_span.map_or(0, |(first, last)| last.since(first).as_nanos()),
+            data_ns: times.total() - times.of(Cause::Handshake) - times.of(Cause::Application),
         }
     }
     pub fn merge(&mut self, other: &Self) {
@@ -179,7 +182,7 @@ fn reason(cause: Cause, facts: &Facts) -> String {
 fn place(cause: Cause, facts: &Facts) -> Option<String> {
     match cause {
         Cause::Queue => queue(facts),
-        Cause::Recovery | Cause::Timeout => losses(facts),
+        Cause::Recovery | Cause::Timeout | Cause::CongestionWindow => losses(facts),
         _ => None,
     }
 }
@@ -190,7 +193,7 @@ fn queue(facts: &Facts) -> Option<String> {
     let queue = |end: usize| median(&facts.halves[end]) - facts.halves[end].least().unwrap_or(0) as f64;
     let longer = if queue(SERVER) > queue(CLIENT) { SERVER } else { CLIENT };
     let whole: f64 = facts.halves.iter().map(median).sum();
-    (whole > 0.0).then(|| {
+    (queue(longer) > NOTICEABLE * whole).then(|| {
         let share = percent(median(&facts.halves[longer]) / whole);
         let (name, queued) = (end(longer), percent(queue(longer).max(0.0) / whole));
         let rtt = ms(whole / 1e6);

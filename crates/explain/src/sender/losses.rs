@@ -1,12 +1,12 @@
 //! Segments that were sent again: for which reason, whether the first copy passed the capture point, and
 //! whether they were needed.
 
-use super::Sender;
+use super::counts::{Episode, Repair};
+use super::state::Sender;
 use crate::causes::Cause;
 use crate::segment::Segment;
 use crate::space::Hole;
 use paceline_net::Instant;
-use serde::Serialize;
 
 /// Duplicate ACKs that let a segment go again (RFC 5681 §3.2).
 const DUPLICATES: u32 = 3;
@@ -19,58 +19,6 @@ const PROBE_HALVES: u64 = 2;
 /// Longest time in which a segment that was overtaken comes, ns, where no round trip is known. Equals the
 /// limit of Wireshark's analysis.
 const REORDERED_NS: u64 = 3_000_000;
-
-/// The reason why a segment was sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// Duplicate ACKs or SACK blocks showed the loss.
-    Fast,
-    /// The retransmission timer expired.
-    Timeout,
-    /// A tail loss probe (RFC 8985 §7).
-    TailProbe,
-    /// None of these.
-    Other,
-}
-
-/// Counts of segments that were sent again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Losses {
-    /// All of them.
-    pub retransmissions: u64,
-    /// After duplicate ACKs or SACK blocks.
-    pub fast: u64,
-    /// After expiries of the retransmission timer.
-    pub timeout: u64,
-    /// As tail loss probes.
-    pub tail_probe: u64,
-    /// For none of these reasons.
-    pub other: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Needless: the first copy arrived (RFC 2883, RFC 3522).
-    pub spurious: u64,
-    /// The first copy passed the capture point.
-    pub lost_behind: u64,
-    /// The first copy did not pass.
-    pub lost_before: u64,
-    /// Segments that others had overtaken.
-    pub out_of_order: u64,
-}
-
-/// A repair that goes on until all data that were sent before it are acknowledged.
-#[derive(Clone, Debug)]
-pub struct Episode {
-    /// [`Cause::Recovery`] or [`Cause::Timeout`].
-    pub cause: Cause,
-    /// Behind the data that were sent before it.
-    pub point: u64,
-    /// First byte that was sent again, and the TSval then.
-    start: u64,
-    tsval: Option<u32>,
-    /// Time of the episode under its cause, ns.
-    pub spent_ns: u64,
-}
 
 impl Sender {
     /// Whether a segment in a hole was overtaken, and not sent again.

@@ -5,11 +5,11 @@
 //! view holds ACKs back for this time, so that a capture near the receiver has the sender's bytes in flight
 //! too. The cause of a silence is known at its end: until then its time is pending.
 
-use super::{Repair, Sender};
+use super::counts::Repair;
+use super::state::Sender;
 use crate::causes::{Cause, CauseTimes};
 use crate::halves::Half;
 use paceline_net::{Duration, Instant};
-use std::collections::VecDeque;
 
 /// Smoothed round trips without an ACK that make a pause of the path. Chosen: delayed ACKs and HARQ stay far
 /// below; with 3 or 6 instead the tested pauses, of 0.5 s and more, are found alike.
@@ -17,64 +17,22 @@ const PAUSE_RTTS: u64 = 4;
 /// Least pause, ns. Chosen: the largest least value of the delayed-ACK timers in use, 200 ms (Linux and
 /// Windows).
 const LEAST_PAUSE_NS: u64 = 200_000_000;
-/// Parts of the half round trip towards the sender by which ACKs in the view may be early. Chosen: bounds the
-/// view to as many ACKs, and errs by less than the jitter of a path.
-const VIEW_PARTS: u64 = 128;
 /// Part of the window that may be free where the bytes in flight are estimated from afar. Chosen: the half
 /// round trip varies by about as much.
 const WINDOW_PARTS: u64 = 8;
 /// Part of the round trip below which the half towards the sender counts as near. Same as that of the
 /// capture point.
 pub const NEAR_PARTS: u64 = 8;
-/// Full segments that an ACK sets free and a sender with data answers. Chosen: one may wait for a delayed
-/// ACK's second one.
+/// Parts of the bytes in flight of which more than one was acknowledged, without new data, where a sender with
+/// PSH in its last segment has no more data. Chosen: Linux sets PSH in each burst, and an ACK-clocked sender
+/// answers each ACK; a halved window answers half of them.
 const UNANSWERED: u64 = 2;
-
-/// The ACKs as the sender has seen them when the present data left.
-#[derive(Clone, Debug, Default)]
-pub(super) struct View {
-    waiting: VecDeque<(Instant, u64, u64)>,
-    pub acked: u64,
-    edge: u64,
-    pub acked_at_send: u64,
-    pub is_window_known: bool,
-    /// Time until which the lifetime is divided.
-    clock: Option<Instant>,
-    /// Time since the last segment with news of the sender or the receiver.
-    pending: CauseTimes,
-    /// Pending parts that are divided later: flowing, and with a hole in the data.
-    flowing_ns: u64,
-    hole_ns: u64,
-    /// Committed time with a hole in the data, whose cause is not known yet.
-    open_hole_ns: u64,
-    /// Time that the last silence added to [`Cause::Timeout`], ns.
-    spent_ns: u64,
-    /// Number of pauses and the longest, ns.
-    pub pauses: (u64, u64),
-    has_handshake: bool,
-}
 
 /// The state of a sender between two segments.
 enum State {
     Known(Cause),
     Hole,
     Flowing,
-}
-
-impl View {
-    pub(super) fn push(&mut self, at: Instant, acked: u64, edge: u64, toward_sender: &Half) {
-        let up = Duration::from_nanos(toward_sender.recent_ns() / VIEW_PARTS);
-        match self.waiting.back_mut().filter(|last| at.since(last.0) < up) {
-            Some(last) => (last.1, last.2) = (acked, edge),
-            None => self.waiting.push_back((at, acked, edge)),
-        }
-    }
-    pub(super) fn take_spent(&mut self) -> u64 {
-        std::mem::take(&mut self.spent_ns)
-    }
-    pub(super) fn close(&mut self) {
-        self.waiting = VecDeque::new();
-    }
 }
 
 impl Sender {
@@ -141,7 +99,7 @@ impl Sender {
         }
         let unanswered = self.view.acked.saturating_sub(self.view.acked_at_send);
         let has_ended = self.short
-            || self.pushed && (in_flight == 0 || unanswered >= UNANSWERED * full)
+            || self.pushed && (in_flight == 0 || UNANSWERED * unanswered > self.view.flight_at_send)
             || is_near && in_flight == 0;
         if has_ended { State::Known(Cause::Application) } else { State::Flowing }
     }

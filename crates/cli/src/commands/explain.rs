@@ -20,6 +20,8 @@ use std::process::ExitCode;
 const ROWS: usize = 10;
 /// Connections with sentences. Chosen: those with most data explain most of a capture.
 const SENTENCES: usize = 3;
+/// Columns in front of the others, which are in the order of their names. Chosen: they name a row.
+const FIRST: [&str; 4] = ["client", "server", "interface", "data_from"];
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -118,6 +120,7 @@ fn csv(explanation: &Explanation) -> anyhow::Result<String> {
         let value = serde_json::to_value(connection)?;
         let mut cells = Vec::new();
         flatten("", &value, &mut cells);
+        cells.sort_by_key(|(name, _)| FIRST.iter().position(|first| name == first).unwrap_or(FIRST.len()));
         if !has_heading {
             writer.write_record(cells.iter().map(|(name, _)| name))?;
             has_heading = true;

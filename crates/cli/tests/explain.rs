@@ -96,8 +96,12 @@ fn causes_agree_with_the_simulator() {
         let _ = writeln!(rows, "{truth:18} explained as {cause:18} {count:2} times");
     }
     let _ = writeln!(std::io::stderr(), "{rows}");
-    // Near the receiver, data and timeouts whose segments are all lost before the capture point are not seen.
-    wrong.retain(|(name, interface)| (*name, *interface) != ("bursts of losses", "station-0"));
+    // Near the receiver, timeouts whose segments are all lost before the capture point are not seen, and
+    // without timestamps a queue before it is not: the cause is unknown.
+    let not_seen = ["bursts of losses", "deep queue, no timestamps"];
+    wrong.retain(|(name, interface)| !(*interface == "station-0" && not_seen.contains(name)));
+    let unknown = confusion.get(&("queue".to_owned(), "unknown".to_owned()));
+    assert_eq!(unknown, Some(&1), "{rows}");
     assert!(wrong.is_empty(), "{wrong:?}\n{rows}");
 }
 

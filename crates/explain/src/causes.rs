@@ -25,7 +25,7 @@ pub enum Cause {
     CongestionWindow,
     /// ACKs come in bunches, after gaps in which none came.
     AckPath,
-    /// The capture has no ACKs, or no data.
+    /// The capture has no ACKs, no data, or no round trip towards the sender.
     Unknown,
 }
 

@@ -17,6 +17,8 @@ pub struct Half {
     pub is_here: bool,
     /// Smoothed samples, ns.
     recent: Option<u64>,
+    /// Whether an echo of a TSval gave a sample.
+    pub has_echoes: bool,
     /// TSvals that passed towards the end, with their times.
     waiting: VecDeque<(u32, Instant)>,
 }
@@ -50,6 +52,7 @@ impl Half {
             self.waiting.pop_front();
             if value == tsecr && counts {
                 self.add(at.since(passed));
+                self.has_echoes = true;
             }
         }
     }

@@ -164,7 +164,7 @@ impl Sums {
     pub fn new(connection: &Connection) -> Self {
         let from = main(connection);
         let sender = &connection.senders[from];
-        let mut times = sender.causes();
+        let mut times = sender.causes(&connection.halves[from]);
         // A connection of less than a nanosecond has no time.
         if times.total() == 0 {
             times.add(Cause::Unknown, 1);
@@ -212,7 +212,6 @@ fn ms(ns: f64) -> f64 {
 pub(super) fn report(connection: &Connection, interface: String, start: Instant) -> ConnectionReport {
     let sums = Sums::new(connection);
     let from = main(connection);
-    let sender = &connection.senders[from];
     let halves = &connection.halves;
     let quantile = |share| sums.rtt.quantile(share).map(ms);
     let rtt_min_ms = sums.rtt.least().map(|ns| ms(ns as f64));
@@ -256,7 +255,7 @@ pub(super) fn report(connection: &Connection, interface: String, start: Instant)
         cause: largest.key(),
         verdict: verdict::verdict(&sums.times, &sums.facts),
         round_trip: verdict::round_trip(&sums.facts),
-        notes: notes(connection, sender),
+        notes: notes(connection, from),
     }
 }
 
@@ -331,7 +330,8 @@ fn direction(sender: &Sender) -> DirectionReport {
     }
 }
 
-fn notes(connection: &Connection, sender: &Sender) -> Vec<String> {
+fn notes(connection: &Connection, from: usize) -> Vec<String> {
+    let (sender, toward_sender) = (&connection.senders[from], &connection.halves[from]);
     let mut notes = Vec::new();
     if connection.is_mid_stream() {
         notes.push("no handshake in the capture: window scale and options are unknown".to_owned());
@@ -343,6 +343,9 @@ fn notes(connection: &Connection, sender: &Sender) -> Vec<String> {
     }
     if sender.space.missing > 0 {
         notes.push(format!("{} acknowledged bytes are not in the capture", sender.space.missing));
+    }
+    if silent.is_none() && sender.is_blind(toward_sender) {
+        notes.push("no timestamps: a queue between sender and capture point is not seen".to_owned());
     }
     if position(&connection.halves) == Position::Unknown && silent.is_none() {
         notes.push(

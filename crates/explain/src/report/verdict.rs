@@ -174,7 +174,7 @@ fn reason(cause: Cause, facts: &Facts) -> String {
         }
         Cause::Queue => format!("{} at {}", bit_rate(facts.rate()), ms(facts.rtt_ms())),
         Cause::AckPath => format!("{} bunches at {}", facts.bunches, ms(facts.rtt_ms())),
-        Cause::Unknown => "no ACKs or no data".to_owned(),
+        Cause::Unknown => "see the notes".to_owned(),
     }
 }
 

@@ -23,9 +23,11 @@ const WINDOW_PARTS: u64 = 8;
 /// Part of the round trip below which the half towards the sender counts as near. Same as that of the
 /// capture point.
 pub const NEAR_PARTS: u64 = 8;
-/// Parts of the bytes in flight of which more than one was acknowledged, without new data, where a sender with
-/// PSH in its last segment has no more data. Chosen: Linux sets PSH in each burst, and an ACK-clocked sender
-/// answers each ACK; a halved window answers half of them.
+/// Samples of a half that is measured while data flow. Chosen: more than the handshake and a request have.
+const LEAST_SAMPLES: u64 = 8;
+/// Parts of the bytes in flight: a sender whose last segment had PSH has no more data where more than one part
+/// is acknowledged and not answered. Chosen: Linux sets PSH in each burst, and an ACK-clocked sender answers
+/// each ACK; with a halved window it answers half of them.
 const UNANSWERED: u64 = 2;
 
 /// The state of a sender between two segments.
@@ -152,14 +154,24 @@ impl Sender {
         self.times.add(cause, open_ns);
         self.commit(at);
     }
+    /// Whether the half towards the sender is long and not measured while data flow, as near the receiver
+    /// without timestamps: a queue there is not seen.
+    pub fn is_blind(&self, toward_sender: &Half) -> bool {
+        let samples = toward_sender.samples.count();
+        let is_near = toward_sender.is_here || samples > 0 && self.is_near(toward_sender);
+        !is_near && !toward_sender.has_echoes && samples < LEAST_SAMPLES
+    }
     /// The lifetime by cause.
-    pub fn causes(&self) -> CauseTimes {
+    pub fn causes(&self, toward_sender: &Half) -> CauseTimes {
         let mut times = self.times;
         times.merge(&self.view.pending);
         let mut flowing = self.flowing.clone();
         flowing.add_time(self.srtt_ns(), self.view.flowing_ns + self.view.hole_ns + self.view.open_hole_ns);
         let ack_path_ns = times.take(Cause::AckPath);
         times.merge(&flowing.divide(self.rtt.least().unwrap_or(0)));
+        if self.is_blind(toward_sender) {
+            times.shift(Cause::CongestionWindow, Cause::Unknown, u64::MAX);
+        }
         for cause in [Cause::CongestionWindow, Cause::Queue] {
             let rest = ack_path_ns.saturating_sub(times.of(Cause::AckPath));
             times.shift(cause, Cause::AckPath, rest);

@@ -4,7 +4,7 @@
 use crate::halves::Half;
 use crate::segment::{Options, Segment};
 use crate::sender::Sender;
-use paceline_net::{Instant, SackBlocks, SeqNumber, TcpFlags};
+use paceline_net::{Instant, SeqNumber, TcpFlags};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -41,18 +41,6 @@ pub struct Offer {
     pub ecn: bool,
 }
 
-/// The fields by which the copies of a mirrored packet are equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Copied {
-    identification: Option<u16>,
-    numbers: (SeqNumber, Option<SeqNumber>),
-    flags: TcpFlags,
-    window: u16,
-    len: u32,
-    timestamps: Option<(u32, u32)>,
-    sack: SackBlocks,
-}
-
 /// A connection at one capture point.
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -79,7 +67,8 @@ pub struct Connection {
     fins: [bool; 2],
     reset: bool,
     syn_seq: Option<SeqNumber>,
-    recent: [VecDeque<(Instant, Copied)>; 2],
+    /// Times and fingerprints of the last segments, by end.
+    recent: [VecDeque<(Instant, u64)>; 2],
 }
 
 impl Connection {
@@ -158,6 +147,7 @@ impl Connection {
         if self.closing() != Closing::Open {
             self.senders.iter_mut().for_each(Sender::close);
             self.halves.iter_mut().for_each(Half::close);
+            self.recent.iter_mut().for_each(VecDeque::shrink_to_fit);
         }
     }
     fn on_syn(&mut self, segment: &Segment, from: usize) {
@@ -203,26 +193,18 @@ impl Connection {
         Some(window << own.filter(|_| other.is_some()).unwrap_or(0))
     }
     fn is_mirrored(&mut self, segment: &Segment, from: usize) -> bool {
-        let copied = Copied {
-            identification: segment.identification,
-            numbers: (segment.seq, segment.ack),
-            flags: segment.flags,
-            window: segment.window,
-            len: segment.len,
-            timestamps: segment.options.timestamps,
-            sack: segment.options.sack,
-        };
+        let print = segment.fingerprint();
         let recent = &mut self.recent[from];
         // Duplicate ACKs without an identification may be equal.
         let is_distinct = segment.identification.is_some_and(|id| id != 0) || segment.len > 0;
         let is_near = |at: &Instant| segment.at.since(*at).as_nanos() <= MIRRORED_NS;
-        if is_distinct && recent.iter().any(|(at, other)| is_near(at) && *other == copied) {
+        if is_distinct && recent.iter().any(|(at, other)| is_near(at) && *other == print) {
             return true;
         }
         if recent.len() == COMPARED {
             recent.pop_front();
         }
-        recent.push_back((segment.at, copied));
+        recent.push_back((segment.at, print));
         false
     }
 }

@@ -25,7 +25,7 @@ mod tracker;
 
 use connection::{CLIENT, SERVER};
 use paceline_import::capture_stream::{self, Captured, Reading};
-use report::{Explanation, report};
+use report::{Explanation, Names, report};
 use std::io::Read;
 use tracker::Tracker;
 
@@ -48,7 +48,7 @@ pub enum Taken {
 pub struct Explainer {
     tracker: Tracker,
     taken: Taken,
-    names: Vec<String>,
+    names: Names,
     notes: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl Explainer {
             Taken::Client => Some(CLIENT),
             Taken::Unknown | Taken::Between => None,
         };
-        Self { tracker: Tracker::new(here), taken, names: Vec::new(), notes: Vec::new() }
+        Self { tracker: Tracker::new(here), taken, names: Names::new(), notes: Vec::new() }
     }
     /// Reads a capture file, packed or not, as a stream. Several files are parts of one capture if each
     /// begins after the one before it has ended, else captures of other points. An error says that the file
@@ -69,8 +69,9 @@ impl Explainer {
         self.tracker.next_file();
         let reading = capture_stream::read(file, |packet| self.tracker.on_packet(packet))?;
         let Reading { names, damage, without_time } = reading;
-        if names.len() > self.names.len() {
-            self.names = names;
+        let known = self.names.entry(self.tracker.group).or_insert_with(|| (name.to_owned(), Vec::new()));
+        if names.len() > known.1.len() {
+            known.1 = names;
         }
         if let Some(damage) = damage {
             self.notes.push(format!("{name}: {damage}: the packets before that are explained"));
@@ -85,8 +86,8 @@ impl Explainer {
         self.tracker.on_packet(packet);
     }
     /// Names of the interfaces so far.
-    pub fn interfaces(&self) -> &[String] {
-        &self.names
+    pub fn interfaces(&self) -> Vec<&str> {
+        self.names.values().flat_map(|(_, names)| names).map(String::as_str).collect()
     }
     /// The explanation; `interface` leaves out the connections at others.
     pub fn finish(self, interface: Option<&str>) -> Explanation {

@@ -15,6 +15,11 @@ const MAX_EXTENSIONS: usize = 8;
 /// Bytes of a TCP header without options (RFC 9293 §3.1).
 const PLAIN_TCP: usize = 20;
 
+/// Offset basis and prime of FNV-1a with 64 bits (Fowler, Noll and Vo).
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+/// Prime of FNV-1a with 64 bits (Fowler, Noll and Vo).
+const FNV_PRIME: u64 = 0x100_0000_01b3;
+
 /// A segment as it passed the capture point.
 #[derive(Clone, Debug)]
 pub struct Segment {
@@ -72,6 +77,23 @@ impl Segment {
     /// Whether all of these bits are set.
     pub fn has(&self, flags: TcpFlags) -> bool {
         self.flags.contains(flags)
+    }
+    /// A number that the copies of a mirrored packet share: FNV-1a (Fowler, Noll and Vo) of all fields that
+    /// routers leave as they are.
+    pub fn fingerprint(&self) -> u64 {
+        let (val, ecr) = self.options.timestamps.unwrap_or_default();
+        let fixed = [
+            u32::from(self.identification.unwrap_or(0)) << 16 | u32::from(self.window),
+            self.seq.0,
+            self.ack.map_or(0, |ack| ack.0),
+            u32::from(self.flags.0),
+            self.len,
+            val,
+            ecr,
+        ];
+        let sack = self.options.sack.as_slice().iter().flat_map(|(left, right)| [left.0, right.0]);
+        let words = fixed.into_iter().chain(sack).flat_map(u32::to_le_bytes);
+        words.fold(FNV_OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
     }
 }
 

@@ -7,8 +7,8 @@ use paceline_net::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Most connections that are followed. Chosen: with about 4 kB each they take less than a gigabyte.
-const MAX_CONNECTIONS: usize = 200_000;
+/// Most connections that are followed. Chosen: they take less than a gigabyte with their reports.
+const MAX_CONNECTIONS: usize = 100_000;
 /// Step back of the clock from which on it was set, ns. Chosen: packets of several queues or files are out of
 /// order by less.
 const CLOCK_STEP_NS: u64 = 1_000_000_000;
@@ -57,7 +57,9 @@ pub struct Tracker {
     /// Times of the first and the last packet.
     pub span: Option<(Instant, Instant)>,
     index: BTreeMap<Key, usize>,
-    group: usize,
+    point_index: BTreeMap<(usize, u32), usize>,
+    /// Group of the present file.
+    pub group: usize,
     starts_file: bool,
     here: Option<usize>,
 }
@@ -115,11 +117,12 @@ impl Tracker {
         self.connections[index].on_segment(segment);
     }
     fn point(&mut self, id: (usize, u32), at: Instant) -> usize {
-        if let Some(found) = self.points.iter().position(|point| point.id == id) {
-            return found;
+        let next = self.points.len();
+        let index = *self.point_index.entry(id).or_insert(next);
+        if index == next {
+            self.points.push(Point { id, last: at, offset: Duration::ZERO });
         }
-        self.points.push(Point { id, last: at, offset: Duration::ZERO });
-        self.points.len() - 1
+        index
     }
     /// The time of a packet on a clock that does not go back.
     fn time(&mut self, point: usize, at: Instant) -> Instant {

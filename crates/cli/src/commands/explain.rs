@@ -56,11 +56,11 @@ pub fn run(args: &Args) -> Outcome {
         check_unused(folder)?;
     }
     let explanation = explain(args)?;
-    let json = json!({"paceline": paceline_study::origin(), "explanation": explanation});
+    let json = || output::json(&json!({"paceline": paceline_study::origin(), "explanation": explanation}));
     if let Some(folder) = &args.out {
-        write(folder, &explanation, &json)?;
+        write(folder, &explanation, &json())?;
     }
-    output::print(&if args.json { output::json(&json) } else { text(&explanation, args.all) })?;
+    output::print(&if args.json { json() } else { text(&explanation, args.all) })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,11 +105,11 @@ fn explain(args: &Args) -> Outcome<Explanation> {
 }
 
 /// Writes the folder under a hidden name and renames it when it is complete.
-fn write(folder: &Path, explanation: &Explanation, json: &Value) -> anyhow::Result<()> {
+fn write(folder: &Path, explanation: &Explanation, json: &str) -> anyhow::Result<()> {
     let context = || format!("--out {}: cannot be written", folder.display());
     fs::create_dir_all(folder).with_context(context)?;
     write_file(&folder.join("connections.csv"), &csv(explanation)?).with_context(context)?;
-    write_file(&folder.join("explain.json"), &output::json(json)).with_context(context)
+    write_file(&folder.join("explain.json"), json).with_context(context)
 }
 
 /// The connections as a table: the figures of the JSON, those of tables and lists left out.

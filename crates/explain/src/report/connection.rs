@@ -10,6 +10,9 @@ use crate::sender::{Losses, NEAR_PARTS, Sender};
 use paceline_net::Instant;
 use serde::Serialize;
 
+/// Share of an unknown cause from which on a note explains it. Chosen: a twentieth, as in the verdict.
+const NOTED: f64 = 0.05;
+
 /// The place of the capture on the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -66,11 +69,11 @@ pub struct DirectionReport {
     pub goodput_mbps: f64,
     /// Bytes that were acknowledged and are not in the capture.
     pub missing_bytes: u64,
-    /// Bytes in flight over time: median and most.
+    /// Bytes in flight over the time with data to send: median.
     pub flight_median_bytes: Option<f64>,
     /// Most bytes in flight.
     pub flight_max_bytes: Option<f64>,
-    /// Advertised window over time, median.
+    /// Advertised window over that time: median.
     pub window_median_bytes: Option<f64>,
     /// Times at which the window became zero.
     pub zero_windows: u64,
@@ -255,7 +258,7 @@ pub(super) fn report(connection: &Connection, interface: String, start: Instant)
         cause: largest.key(),
         verdict: verdict::verdict(&sums.times, &sums.facts),
         round_trip: verdict::round_trip(&sums.facts),
-        notes: notes(connection, from),
+        notes: notes(connection, from, &sums.times),
     }
 }
 
@@ -330,7 +333,7 @@ fn direction(sender: &Sender) -> DirectionReport {
     }
 }
 
-fn notes(connection: &Connection, from: usize) -> Vec<String> {
+fn notes(connection: &Connection, from: usize, times: &CauseTimes) -> Vec<String> {
     let (sender, toward_sender) = (&connection.senders[from], &connection.halves[from]);
     let mut notes = Vec::new();
     if connection.is_mid_stream() {
@@ -344,7 +347,7 @@ fn notes(connection: &Connection, from: usize) -> Vec<String> {
     if sender.space.missing > 0 {
         notes.push(format!("{} acknowledged bytes are not in the capture", sender.space.missing));
     }
-    if silent.is_none() && sender.is_blind(toward_sender) {
+    if silent.is_none() && sender.is_blind(toward_sender) && times.share(Cause::Unknown) > NOTED {
         notes.push("no timestamps: a queue between sender and capture point is not seen".to_owned());
     }
     if position(&connection.halves) == Position::Unknown && silent.is_none() {

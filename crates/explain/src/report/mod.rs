@@ -28,45 +28,52 @@ pub struct Explanation {
     pub segments: u64,
 }
 
-/// The report on all connections. `names` has the names of the interfaces; `interface` leaves out the others.
-pub fn report(tracker: &Tracker, names: &[String], interface: Option<&str>) -> Explanation {
+/// By group of files: the name of the first, and those of its interfaces.
+pub type Names = BTreeMap<usize, (String, Vec<String>)>;
+
+/// The report on all connections; `interface` leaves out the others.
+pub fn report(tracker: &Tracker, names: &Names, interface: Option<&str>) -> Explanation {
+    // Files of several points without names of interfaces are named instead.
     let name = |point: usize| {
-        let (_, number) = tracker.points[point].id;
-        names.get(number as usize).cloned().unwrap_or_default()
+        let (group, number) = tracker.points[point].id;
+        let (file, own) = names.get(&group).map_or((None, None), |(file, own)| (Some(file), Some(own)));
+        let named = own.and_then(|own| own.get(number as usize)).filter(|name| !name.is_empty());
+        named.or(file.filter(|_| names.len() > 1)).cloned().unwrap_or_default()
     };
     let first = tracker.span.map(|(first, _)| first).unwrap_or_default();
-    let reports = tracker.connections.iter().map(|connection| {
-        let at_point = name(connection.point);
-        (connection::report(connection, at_point, first), connection::Sums::new(connection))
-    });
+    let all = tracker.connections.iter().enumerate();
+    let reports = all.map(|(index, own)| (connection::report(own, name(own.point), first), index));
     let reports = reports.filter(|(report, _)| interface.is_none_or(|name| report.interface == name));
-    let mut reports = nearest(reports.collect());
+    let mut reports = nearest(reports);
     reports.sort_by_key(|(report, _)| std::cmp::Reverse(report.bytes()));
-    let network = network::report(&reports);
+    let sums =
+        reports.iter().map(|(report, index)| (report, connection::Sums::new(&tracker.connections[*index])));
+    let network = network::report(sums);
     let connections = reports.into_iter().map(|(report, _)| report).collect();
     let counts = tracker.counts;
     let (packets, segments) = (counts.packets, counts.tcp);
     Explanation { network, connections, notes: notes(tracker), packets, segments }
 }
 
-/// Of a connection that passed several capture points, the report of the one nearest the sender of its data.
-fn nearest(reports: Vec<(ConnectionReport, connection::Sums)>) -> Vec<(ConnectionReport, connection::Sums)> {
-    let mut kept: Vec<(ConnectionReport, connection::Sums)> = Vec::new();
+/// Of a connection that passed several capture points, the report at the one nearest the sender of its data,
+/// with its number.
+fn nearest(reports: impl Iterator<Item = (ConnectionReport, usize)>) -> Vec<(ConnectionReport, usize)> {
+    let mut kept: Vec<(ConnectionReport, usize)> = Vec::new();
     let mut index: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
-    for (report, sums) in reports {
+    for (report, own) in reports {
         let places = index.entry((report.client.clone(), report.server.clone())).or_default();
         let same = places.iter().copied().find(|place| kept[*place].0.is_same(&report));
         match same {
             Some(place) => {
                 let points = kept[place].0.capture_points + 1;
                 if report.is_nearer(&kept[place].0) {
-                    kept[place] = (report, sums);
+                    kept[place] = (report, own);
                 }
                 kept[place].0.capture_points = points;
             }
             None => {
                 places.push(kept.len());
-                kept.push((report, sums));
+                kept.push((report, own));
             }
         }
     }

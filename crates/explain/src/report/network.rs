@@ -35,10 +35,12 @@ pub struct NetworkReport {
     pub round_trip: String,
 }
 
-pub(super) fn report(reports: &[(ConnectionReport, Sums)]) -> NetworkReport {
+pub(super) fn report<'a>(reports: impl Iterator<Item = (&'a ConnectionReport, Sums)>) -> NetworkReport {
     let (mut times, mut rtt, mut facts) = (CauseTimes::default(), Quantiles::default(), Facts::default());
     let mut positions: BTreeMap<Position, u64> = BTreeMap::new();
+    let mut bytes = 0;
     for (report, sums) in reports {
+        bytes += report.bytes();
         times.merge(&sums.times);
         rtt.merge(&sums.rtt);
         facts.merge(&sums.facts);
@@ -48,8 +50,8 @@ pub(super) fn report(reports: &[(ConnectionReport, Sums)]) -> NetworkReport {
     let position = positions.into_iter().rev().max_by_key(|(_, bytes)| *bytes);
     let (sent_again, segments) = facts.segments();
     NetworkReport {
-        connections: reports.len() as u64,
-        bytes: reports.iter().map(|(report, _)| report.bytes()).sum(),
+        connections: facts.connections(),
+        bytes,
         position: position.map_or(Position::Unknown, |(position, _)| position),
         retransmission_share: sent_again as f64 / segments.max(1) as f64,
         rtt_min_ms: rtt.least().map(|ns| ns as f64 / 1e6),

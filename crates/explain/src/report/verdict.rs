@@ -94,6 +94,10 @@ impl Facts {
     pub fn segments(&self) -> (u64, u64) {
         (self.sent_again, self.segments)
     }
+    /// Number of connections.
+    pub fn connections(&self) -> u64 {
+        self.connections
+    }
     fn rtt_ms(&self) -> f64 {
         self.rtt.quantile(0.5).unwrap_or(0.0) / 1e6
     }

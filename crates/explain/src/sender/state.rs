@@ -38,7 +38,7 @@ pub struct Sender {
     pub zero_windows: u64,
     /// Round trips from the receiver's half with the sender's half added, ns.
     pub rtt: Quantiles,
-    /// Bytes in flight and the window over time, weighted by the time in ns.
+    /// Bytes in flight and the window while there was data to send, weighted by the time in ns.
     pub flight: Quantiles,
     pub window: Quantiles,
     /// Bunches of ACKs.

@@ -60,13 +60,15 @@ impl Sender {
         if ns == 0 {
             return;
         }
-        if self.data_span.is_some() && self.has_acks() {
+        let state = self.state(toward_sender);
+        let waits = matches!(state, State::Known(Cause::Handshake | Cause::Application | Cause::Unknown));
+        if !waits && self.has_acks() {
             self.flight.add_weighted(self.in_flight(), ns);
             if self.view.is_window_known {
                 self.window.add_weighted(self.view.edge.saturating_sub(self.view.acked), ns);
             }
         }
-        match self.state(toward_sender) {
+        match state {
             State::Known(cause) => self.view.pending.add(cause, ns),
             State::Hole => self.view.hole_ns += ns,
             State::Flowing => self.view.flowing_ns += ns,

@@ -1,8 +1,6 @@
 //! Each cause by a capture of a download that it limits.
 
-mod common;
-
-use common::{Download, FULL, explain, pcap};
+use crate::common::{Download, FULL, explain, pcap};
 use paceline_explain::report::{ConnectionReport, Position};
 
 fn connection(download: &Download) -> ConnectionReport {
@@ -82,7 +80,8 @@ fn a_loss_before_the_capture_point_is_a_hole() {
     let mut segments = download.segments();
     // The first copies are lost before the capture point.
     for lost in &download.lost {
-        let is_first = |s: &common::Segment| s.from_server && s.len > 0 && s.seq == *lost as u32 * FULL;
+        let is_first =
+            |s: &crate::common::Segment| s.from_server && s.len > 0 && s.seq == *lost as u32 * FULL;
         let first = segments.iter().position(is_first).unwrap();
         segments.remove(first);
     }
@@ -105,7 +104,7 @@ fn overtaken_segments_and_mirrored_copies_are_no_losses() {
     assert_eq!((report.to_client.losses.out_of_order, report.to_client.losses.retransmissions), (1, 0));
 
     // Each frame twice, as by a port mirror of both directions.
-    let mut twice = common::heading(1);
+    let mut twice = crate::common::heading(1);
     let (mut at, mut copies) = (twice.len(), 0);
     while at < file.len() {
         let len = 16 + u32::from_le_bytes(file[at + 8..at + 12].try_into().unwrap()) as usize;

@@ -1,8 +1,6 @@
 //! Encapsulations, and input that is damaged, cut short or lacks a part.
 
-mod common;
-
-use common::{ACK, Download, SYN, Segment, datagram, explain, heading, pcap, record};
+use crate::common::{ACK, Download, SYN, Segment, datagram, explain, heading, pcap, record};
 use paceline_explain::{Explainer, Taken};
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 use crate::magic::{GZIP, OTHERS, PCAPNG, XZ, is_capture};
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
-use pcap_file::DataLink;
+pub use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::PcapNgReader;
 use pcap_file::pcapng::blocks::block_common::Block;

@@ -1,12 +1,10 @@
 //! Captures for tests: packets in Ethernet frames as pcap, and a sender and receiver at a queue whose packets
 //! pass a capture point at the server.
-#![allow(dead_code)] // each test program uses a part
 
 use paceline_explain::report::Explanation;
 use paceline_explain::{Explainer, Taken};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub const FIN: u8 = 1;
 pub const SYN: u8 = 2;
 pub const PSH: u8 = 8;
 pub const ACK: u8 = 16;

@@ -12,7 +12,7 @@ type Scenario = (&'static str, &'static str, &'static str, &'static str);
 const LINK: &str = "[link.fixed]\ndownlink_rate = \"20 Mb/s\"";
 
 /// Scenarios with one flow, in which one cause limits.
-const SCENARIOS: [Scenario; 14] = [
+const SCENARIOS: [Scenario; 15] = [
     ("deep queue", "queue = \"1 MB\"", LINK, ""),
     ("deep queue, upload", "queue = \"1 MB\"", LINK, "direction = \"upload\""),
     ("deep queue, BBR", "queue = \"1 MB\"", LINK, "[station.tcp]\ncongestion_control = \"bbr\""),
@@ -32,6 +32,7 @@ const SCENARIOS: [Scenario; 14] = [
     ),
     ("slow writer", "", LINK, "chunk = \"30 kB\"\nchunk_interval = \"200 ms\""),
     ("slow writer, large pieces", "", LINK, "chunk = \"1 MB\"\nchunk_interval = \"1 s\""),
+    ("slow writer, whole segments", "", LINK, "chunk = \"14480 B\"\nchunk_interval = \"100 ms\""),
     ("losses", "loss_percent = 2", LINK, ""),
     ("shallow queue", "queue = \"20 kB\"", LINK, ""),
     (
@@ -83,7 +84,7 @@ fn causes_agree_with_the_simulator() {
             let connection = &found["explanation"]["connections"][0];
             let cause = connection["cause"].as_str().unwrap().to_owned();
             let share = connection["cause_shares"][&cause].as_f64().unwrap();
-            let _ = writeln!(rows, "{name:27} {interface:10} {truth:18} {cause:18} {:3.0}%", 100.0 * share);
+            let _ = writeln!(rows, "{name:28} {interface:10} {truth:18} {cause:18} {:3.0}%", 100.0 * share);
             let place = if interface == "servers" { "near_server" } else { "near_client" };
             assert_eq!(connection["position"], place, "{name}: {connection}");
             if truth != cause {

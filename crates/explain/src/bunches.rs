@@ -65,3 +65,30 @@ impl Bunches {
         (self.acks >= LEAST_ACKS && is_compressed).then_some(self.gap_ns)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bunches of ACKs of data that leave every millisecond, with a round trip of 50 ms and ACKs that are held
+    /// back until multiples of `every`.
+    fn bunches(every_us: u64) -> (u64, u64) {
+        let mut bunches = Bunches::default();
+        let mut waited_ns = 0;
+        for data in 0..1000u64 {
+            let sent_us = 1000 * data;
+            let at_us = (sent_us + 50_000).next_multiple_of(every_us) + data % (every_us / 1000) * 10;
+            let (sent, at) = (Instant::from_nanos(1000 * sent_us), Instant::from_nanos(1000 * at_us));
+            waited_ns += bunches.on_ack(at, Some(sent), 50_000_000).unwrap_or(0);
+        }
+        (bunches.count, waited_ns)
+    }
+
+    #[test]
+    fn acks_that_are_held_back_come_in_bunches() {
+        let (count, waited_ns) = bunches(40_000);
+        assert!((20..=25).contains(&count) && (700_000_000..1_000_000_000).contains(&waited_ns), "{count}");
+        assert_eq!(bunches(1000), (0, 0));
+        assert_eq!(bunches(5000), (0, 0), "shorter than a quarter of the round trip");
+    }
+}

@@ -40,6 +40,15 @@ fn an_application() {
 }
 
 #[test]
+fn an_application_that_writes_whole_segments_without_psh() {
+    let mut segments =
+        Download { segments: 100, writes: Some((5, 80_000)), ..Download::default() }.segments();
+    segments.iter_mut().for_each(|segment| segment.flags &= !crate::common::PSH);
+    let report = &explain(&pcap(&segments)).connections[0];
+    assert!(report.cause_shares.application > 0.9, "{report:?}");
+}
+
+#[test]
 fn a_queue() {
     let report = connection(&Download { window: 200, service_us: 1000, ..Download::default() });
     assert_eq!(report.cause, "queue", "{report:?}");

@@ -52,7 +52,7 @@ impl Sender {
         is_new
     }
     fn on_new(&mut self, end: u64, segment: &Segment) {
-        self.commit(segment.at);
+        self.commit_data(segment.at);
         let first = self.data_span.map_or(segment.at, |(first, _)| first);
         self.data_span = Some((first, segment.at));
         self.short = !segment.len.is_multiple_of(self.full());

@@ -129,12 +129,24 @@ impl Sender {
                 self.view.pauses = (self.view.pauses.0 + 1, self.view.pauses.1.max(flowing_ns));
             }
         } else {
-            self.flowing.add_time(self.srtt_ns(), flowing_ns);
+            self.view.answerable_ns += flowing_ns;
         }
         self.view.open_hole_ns += hole_ns;
         if !self.space.has_holes() {
             let open_ns = std::mem::take(&mut self.view.open_hole_ns);
             self.flowing.add_time(self.srtt_ns(), open_ns);
+        }
+    }
+    /// New data left. If the sender had been idle before that, with everything acknowledged, it had no more
+    /// data since the last ones: it answered none of the ACKs.
+    pub(super) fn commit_data(&mut self, at: Instant) {
+        let idle_ns = self.view.pending.of(Cause::Application);
+        self.commit(at);
+        let answerable_ns = std::mem::take(&mut self.view.answerable_ns);
+        if idle_ns > self.srtt_ns() / NEAR_PARTS && idle_ns > 0 {
+            self.times.add(Cause::Application, answerable_ns);
+        } else {
+            self.flowing.add_time(self.srtt_ns(), answerable_ns);
         }
     }
     /// A segment was sent again: the pending time belongs to the loss.
@@ -168,7 +180,9 @@ impl Sender {
         let mut times = self.times;
         times.merge(&self.view.pending);
         let mut flowing = self.flowing.clone();
-        flowing.add_time(self.srtt_ns(), self.view.flowing_ns + self.view.hole_ns + self.view.open_hole_ns);
+        let view = &self.view;
+        let open_ns = view.flowing_ns + view.hole_ns + view.open_hole_ns + view.answerable_ns;
+        flowing.add_time(self.srtt_ns(), open_ns);
         let ack_path_ns = times.take(Cause::AckPath);
         times.merge(&flowing.divide(self.rtt.least().unwrap_or(0)));
         if self.is_blind(toward_sender) {

@@ -25,6 +25,8 @@ pub struct View {
     /// Pending parts that are divided later: flowing, and with a hole in the data.
     pub flowing_ns: u64,
     pub hole_ns: u64,
+    /// Flowing time since the last new data.
+    pub answerable_ns: u64,
     /// Committed time with a hole in the data, whose cause is not known yet.
     pub open_hole_ns: u64,
     /// Time that the last silence added to [`Cause::Timeout`], ns.

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Fuzzes one target with the stable toolchain: fuzz/run.sh TARGET SECONDS [libFuzzer options]
-# Targets: accelerator, ack_filter, capture, tcp_operations, tcp_segments, tunnel, wire. It starts with the inputs in
-# fuzz/seeds/TARGET.hex, which the tests replay. The corpus stays in fuzz/corpus/TARGET, failing inputs in
-# fuzz/artifacts/TARGET. New seeds: the least set with the same coverage (-set_cover_merge=1), a line each.
+# Targets: accelerator, ack_filter, capture, tcp_operations, tcp_segments, tunnel, wire. It starts with the
+# inputs in fuzz/seeds/TARGET.hex, which the tests replay. The corpus stays in fuzz/corpus/TARGET, failing
+# inputs in fuzz/artifacts/TARGET. New seeds: the least set with the same coverage (-set_cover_merge=1), a
+# line each.
 set -eu
 usage="usage: $0 TARGET SECONDS [libFuzzer options], TARGET one of: accelerator ack_filter capture tcp_operations tcp_segments tunnel wire"
 target=${1:?$usage}

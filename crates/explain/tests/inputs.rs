@@ -52,6 +52,21 @@ fn datagrams_in_every_encapsulation_are_found() {
         session.extend(inner);
         ethernet(&[[0x88, 0x64]], &session)
     };
+    // The same segments over IPv6, with destination options.
+    let ipv6 = |inner: &[u8], len: usize| {
+        let address = |last: u8| [&[0xfd; 15][..], &[last]].concat();
+        let mut packet = vec![0x60, 0, 0, 0];
+        packet.extend((len as u16 - 20 + 8).to_be_bytes());
+        packet.extend([60, 64]);
+        packet.extend([address(inner[15]), address(inner[19])].concat());
+        packet.extend([6, 0, 1, 4, 0, 0, 0, 0]);
+        packet.extend(&inner[20..]);
+        packet
+    };
+    let over_ipv6 = explain(&encapsulated(229, ipv6));
+    let report = &over_ipv6.connections[0];
+    assert_eq!((report.to_client.bytes, report.to_client.missing_bytes), (50_000, 0), "{report:?}");
+    assert!(report.client.starts_with("[fdfd:") && report.client.ends_with("]:40000"), "{report:?}");
     let files = [
         encapsulated(1, |inner, _| ethernet(&[[8, 0]], inner)),
         encapsulated(1, |inner, _| ethernet(&[[0x81, 0], [8, 0]], inner)),
@@ -132,6 +147,36 @@ fn clocks_that_go_back_do_no_harm() {
     segments.swap(half, half + 1);
     let explanation = explain(&pcap(&segments));
     assert!(!explanation.connections.is_empty());
+}
+
+#[test]
+fn files_are_parts_of_a_capture_or_other_points() {
+    let segments = Download::default().segments();
+    let half = segments.len() / 2;
+    let parts = [pcap(&segments[..half]), pcap(&segments[half..])];
+    let explained = |files: &[&[u8]]| {
+        let mut explainer = Explainer::new(Taken::Unknown);
+        let names = ["one", "two"];
+        names.iter().zip(files).for_each(|(name, file)| explainer.read(name, *file).unwrap());
+        explainer.finish(None)
+    };
+    let (whole, joined) = (explain(&pcap(&segments)), explained(&[&parts[0], &parts[1]]));
+    let bytes =
+        |explanation: &paceline_explain::report::Explanation| explanation.connections[0].to_client.bytes;
+    assert_eq!((joined.connections.len(), bytes(&joined)), (1, bytes(&whole)));
+    assert_eq!(joined.connections[0].cause_shares, whole.connections[0].cause_shares);
+
+    // The same connection 20 ms nearer the client.
+    let mut nearer = segments.clone();
+    for segment in &mut nearer {
+        segment.at_us += if segment.from_server { 120_000 } else { 80_000 };
+    }
+    nearer.sort_by_key(|segment| segment.at_us);
+    let both = explained(&[&pcap(&segments), &pcap(&nearer)]);
+    let report = &both.connections[0];
+    assert_eq!((both.connections.len(), report.capture_points, report.interface.as_str()), (1, 2, "one"));
+    let between = explain(&pcap(&nearer));
+    assert_eq!(between.network.position, paceline_explain::report::Position::Between, "{between:?}");
 }
 
 #[test]

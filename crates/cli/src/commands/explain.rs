@@ -86,7 +86,9 @@ fn explain(args: &Args) -> Outcome<Explanation> {
     }
     bar.finish_and_clear();
     let names = args.captures.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-    let interfaces = explainer.interfaces().join(", ");
+    let named: Vec<&str> = explainer.interfaces().into_iter().filter(|name| !name.is_empty()).collect();
+    let interfaces =
+        if named.is_empty() { "none, since the captures name none".into() } else { named.join(", ") };
     let explanation = explainer.finish(args.interface.as_deref());
     if explanation.segments == 0 {
         let cut = explanation.notes.iter().map(|note| format!("; {note}")).collect::<String>();

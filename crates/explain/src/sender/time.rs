@@ -25,9 +25,9 @@ const WINDOW_PARTS: u64 = 8;
 pub const NEAR_PARTS: u64 = 8;
 /// Samples of a half that is measured while data flow. Chosen: more than the handshake and a request have.
 const LEAST_SAMPLES: u64 = 8;
-/// Parts of the bytes in flight: a sender whose last segment had PSH has no more data where more than one part
-/// is acknowledged and not answered. Chosen: Linux sets PSH in each burst, and an ACK-clocked sender answers
-/// each ACK; with a halved window it answers half of them.
+/// Parts of the bytes in flight: a sender whose last segment had PSH has no more data where more than one
+/// part is acknowledged and not answered. Chosen: Linux sets PSH in each burst, and an ACK-clocked sender
+/// answers each ACK; with a halved window it answers half of them.
 const UNANSWERED: u64 = 2;
 
 /// The state of a sender between two segments.

@@ -70,7 +70,7 @@ impl Bunches {
 mod tests {
     use super::*;
 
-    /// Bunches of ACKs of data that leave every millisecond: after 50 ms, held back until multiples of a time.
+    /// Number and gaps of bunches: data leave each millisecond, ACKs come after 50 ms at multiples of a time.
     fn bunches(every_us: u64) -> (u64, u64) {
         let mut bunches = Bunches::default();
         let mut waited_ns = 0;

@@ -40,6 +40,8 @@ pub struct Space {
     /// Behind the highest byte that passed, as sequence number and as position.
     top: Option<(SeqNumber, u64)>,
     holes: VecDeque<Hole>,
+    /// Whether a segment of the sender passed.
+    has_started: bool,
     /// Behind the last byte of the sender, at which its FIN is.
     fin: Option<u64>,
     /// Bytes that were acknowledged and did not pass the capture point.
@@ -56,6 +58,15 @@ impl Space {
     /// Starts at this sequence number, if there is none yet.
     pub fn open(&mut self, seq: SeqNumber) {
         self.top.get_or_insert((seq, ORIGIN));
+    }
+    /// The sender's first segment. In mid-stream, data in flight before the capture began are no hole.
+    pub fn start(&mut self, seq: SeqNumber) {
+        self.open(seq);
+        let ahead = self.place(seq);
+        if !self.has_started && ahead > self.next() {
+            self.advance(ahead);
+        }
+        self.has_started = true;
     }
     /// The position of a sequence number.
     pub fn place(&self, seq: SeqNumber) -> u64 {

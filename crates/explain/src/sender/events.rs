@@ -15,10 +15,10 @@ impl Sender {
     /// A segment of this sender. Returns whether it has new data.
     pub fn on_sent(&mut self, segment: &Segment) -> bool {
         if segment.has(TcpFlags::SYN) {
-            self.space.open(segment.seq + 1);
+            self.space.start(segment.seq + 1);
             return false;
         }
-        self.space.open(segment.seq);
+        self.space.start(segment.seq);
         self.ce_marks += u64::from(segment.ecn == CE);
         self.finished |= segment.has(TcpFlags::FIN);
         let start = self.space.place(segment.seq);
@@ -95,7 +95,7 @@ impl Sender {
         self.on_sack(segment, ack);
         let mut sample = None;
         if ack > before {
-            sample = self.on_progress(segment, (before, ack), toward_sender.recent_ns());
+            sample = self.on_progress(segment, (before, ack), toward_sender);
         } else {
             self.on_duplicate(segment, ack, window);
         }
@@ -108,7 +108,12 @@ impl Sender {
         self.view.push(segment.at, ack.max(before), ack.max(before) + window.unwrap_or(0), toward_sender);
         sample
     }
-    fn on_progress(&mut self, segment: &Segment, (before, ack): (u64, u64), up_ns: u64) -> Option<Duration> {
+    fn on_progress(
+        &mut self,
+        segment: &Segment,
+        (before, ack): (u64, u64),
+        toward_sender: &Half,
+    ) -> Option<Duration> {
         self.acked = Some(ack);
         self.duplicates = 0;
         self.progress_acks += 1;
@@ -125,10 +130,13 @@ impl Sender {
         }
         let sample = sent_at.map(|sent_at| segment.at.since(sent_at));
         if let Some(sample) = sample {
-            let ns = sample.as_nanos() + up_ns;
+            let ns = sample.as_nanos() + toward_sender.recent_ns();
             // The receiver delays the ACK of a last segment (RFC 9293 §3.8.6.3).
             let is_delayed = ack >= self.space.next() && (self.short || self.pushed);
-            if !is_delayed || self.srtt.is_none_or(|(srtt, _)| ns <= srtt) {
+            // In mid-stream the other half is known from the first echo of a timestamp on.
+            let is_half = toward_sender.samples.count() == 0 && segment.options.timestamps.is_some();
+            let is_plain = !is_delayed || self.srtt.is_none_or(|(srtt, _)| ns <= srtt);
+            if is_plain && !is_half {
                 self.on_rtt(ns);
             }
         }

@@ -106,6 +106,10 @@ impl Connection {
     pub fn is_mid_stream(&self) -> bool {
         self.offers == [None, None]
     }
+    /// Whether the scale of the windows is known: the capture has both SYNs.
+    pub fn is_window_known(&self) -> bool {
+        self.offers.iter().all(Option::is_some)
+    }
     /// The end of the connection.
     pub fn closing(&self) -> Closing {
         match (self.reset, self.fins) {

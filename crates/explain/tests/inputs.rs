@@ -204,6 +204,9 @@ fn a_capture_that_starts_in_mid_stream_says_so() {
     assert!(report.mid_stream && report.notes[0].contains("no handshake"), "{report:?}");
     assert_eq!((report.client.as_str(), report.data_from), ("10.0.0.1:40000", "server"));
     assert_eq!(report.to_client.missing_bytes, 0, "{report:?}");
+    let limited = Download { window: 1000, advertised: 20_480, ..Download::default() }.segments();
+    let report = &explain(&pcap(&limited[500..])).connections[0];
+    assert!(report.verdict.contains("or a receive window of unknown scale"), "{report:?}");
     let keepalive = Segment { flags: ACK, ..Segment::default() };
     assert_eq!(explain(&pcap(&[keepalive])).connections.len(), 1);
 }

@@ -38,6 +38,8 @@ pub struct Facts {
     handshake_ns: u64,
     lifetime_ns: u64,
     data_ns: u64,
+    /// Whether the window's scale is unknown, so that its limit is not told from others.
+    is_window_unknown: bool,
 }
 
 impl Facts {
@@ -65,6 +67,7 @@ impl Facts {
             connections: 1,
             handshake_ns: times.of(Cause::Handshake),
             lifetime_ns: last.since(first).as_nanos(),
+            is_window_unknown: !connection.is_window_known(),
             data_ns: times.total() - times.of(Cause::Handshake) - times.of(Cause::Application),
         }
     }
@@ -89,6 +92,7 @@ impl Facts {
         self.handshake_ns += other.handshake_ns;
         self.lifetime_ns += other.lifetime_ns;
         self.data_ns += other.data_ns;
+        self.is_window_unknown |= other.is_window_unknown && other.acked_bytes > 0;
     }
     /// Segments that were sent again, and all segments with data.
     pub fn segments(&self) -> (u64, u64) {
@@ -138,11 +142,11 @@ pub fn verdict(times: &CauseTimes, facts: &Facts) -> String {
 
 fn clause(cause: Cause, times: &CauseTimes, total: u64, facts: &Facts) -> String {
     let share = percent(times.of(cause) as f64 / total.max(1) as f64);
-    let tcp = format!("{} {share} of the time ({})", name(cause), reason(cause, facts));
+    let tcp = format!("{} {share} of the time ({})", name(cause, facts), reason(cause, facts));
     place(cause, facts).map_or(tcp.clone(), |place| format!("limited by {place}; {tcp}"))
 }
 
-fn name(cause: Cause) -> &'static str {
+fn name(cause: Cause, facts: &Facts) -> &'static str {
     match cause {
         Cause::Handshake => "connecting",
         Cause::Application => "without data to send",
@@ -151,6 +155,9 @@ fn name(cause: Cause) -> &'static str {
         Cause::Timeout => "waiting for time-outs",
         Cause::Pause => "waiting for a path that paused",
         Cause::Queue => "filling a queue of the path",
+        Cause::CongestionWindow if facts.is_window_unknown => {
+            "limited by the congestion window, pacing, the send buffer or a receive window of unknown scale"
+        }
         Cause::CongestionWindow => "limited by the congestion window, pacing or the send buffer",
         Cause::AckPath => "waiting for ACKs that come in bunches",
         Cause::Unknown => "limited by causes that are not in the capture",

@@ -12,7 +12,7 @@ use crate::halves::Half;
 use paceline_net::{Duration, Instant};
 
 /// Smoothed round trips without an ACK that make a pause of the path. Chosen: delayed ACKs and HARQ stay far
-/// below; with 3 or 6 instead the tested pauses, of 0.5 s and more, are found alike.
+/// below; with 3 or 6 instead the largest causes of the tests are the same.
 const PAUSE_RTTS: u64 = 4;
 /// Least pause, ns. Chosen: the largest least value of the delayed-ACK timers in use, 200 ms (Linux and
 /// Windows).
@@ -109,7 +109,8 @@ impl Sender {
     }
     /// Whether the capture point is near the sender.
     fn is_near(&self, toward_sender: &Half) -> bool {
-        toward_sender.recent_ns() <= self.srtt_ns() / NEAR_PARTS
+        let is_measured = toward_sender.samples.count() > 0;
+        toward_sender.is_here || is_measured && toward_sender.recent_ns() <= self.srtt_ns() / NEAR_PARTS
     }
     /// A segment shows that the pending time was no loss: its causes are final.
     pub(super) fn commit(&mut self, at: Instant) {
@@ -171,9 +172,8 @@ impl Sender {
     /// Whether the half towards the sender is long and not measured while data flow, as near the receiver
     /// without timestamps: a queue there is not seen.
     pub fn is_blind(&self, toward_sender: &Half) -> bool {
-        let samples = toward_sender.samples.count();
-        let is_near = toward_sender.is_here || samples > 0 && self.is_near(toward_sender);
-        !is_near && !toward_sender.has_echoes && samples < LEAST_SAMPLES
+        let is_measured = toward_sender.has_echoes || toward_sender.samples.count() >= LEAST_SAMPLES;
+        !self.is_near(toward_sender) && !is_measured
     }
     /// The lifetime by cause.
     pub fn causes(&self, toward_sender: &Half) -> CauseTimes {

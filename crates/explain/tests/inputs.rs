@@ -205,7 +205,11 @@ fn a_capture_that_starts_in_mid_stream_says_so() {
     assert_eq!((report.client.as_str(), report.data_from), ("10.0.0.1:40000", "server"));
     assert_eq!(report.to_client.missing_bytes, 0, "{report:?}");
     let limited = Download { window: 1000, advertised: 20_480, ..Download::default() }.segments();
-    let report = &explain(&pcap(&limited[500..])).connections[0];
+    let file = pcap(&limited[500..]);
+    assert_eq!(explain(&file).connections[0].cause, "unknown", "the place of the capture is not known");
+    let mut explainer = Explainer::new(Taken::Server);
+    explainer.read("test", &file[..]).unwrap();
+    let report = &explainer.finish(None).connections[0];
     assert!(report.verdict.contains("or a receive window of unknown scale"), "{report:?}");
     let keepalive = Segment { flags: ACK, ..Segment::default() };
     assert_eq!(explain(&pcap(&[keepalive])).connections.len(), 1);

@@ -352,7 +352,7 @@ fn notes(connection: &Connection, from: usize, times: &CauseTimes) -> Vec<String
     }
     if position(&connection.halves) == Position::Unknown && silent.is_none() {
         notes.push(
-            "one half of the round trip was not measured: the place of the capture is unknown".to_owned(),
+            "one half of the round trip was not measured: the place of the capture is unknown unless it is stated".to_owned(),
         );
     }
     notes

@@ -9,6 +9,8 @@ use paceline_net::{Duration, TcpFlags};
 
 /// Segments whose ACK is awaited as a sample of the round trip. Chosen: 128 samples in a round trip.
 const MAX_PROBES: usize = 128;
+/// Most bytes that a sender may have in flight (RFC 7323 §2.3): numbers further ahead are forged or damaged.
+const MAX_WINDOW: u64 = 1 << 30;
 /// Codepoint of a mark (RFC 3168 §5).
 const CE: u8 = 3;
 impl Sender {
@@ -26,6 +28,9 @@ impl Sender {
             self.space.finish(start + u64::from(segment.len));
         }
         if segment.len == 0 || self.is_keepalive(start, segment.len) {
+            return false;
+        }
+        if start > self.space.next() + MAX_WINDOW {
             return false;
         }
         self.segments += 1;
@@ -88,6 +93,9 @@ impl Sender {
         let number = segment.ack?;
         self.space.open(number);
         let ack = self.space.place(number);
+        if ack > self.space.next() + MAX_WINDOW {
+            return None;
+        }
         self.acks += u64::from(segment.len == 0);
         self.ece_acks += u64::from(segment.has(TcpFlags::ECE) && !segment.has(TcpFlags::SYN));
         let before = *self.acked.get_or_insert(ack);

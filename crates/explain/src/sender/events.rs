@@ -5,7 +5,7 @@ use crate::causes::Cause;
 use crate::halves::Half;
 use crate::segment::Segment;
 use crate::space::Arrival;
-use paceline_net::{Duration, TcpFlags};
+use paceline_net::{Duration, Instant, TcpFlags};
 
 /// Segments whose ACK is awaited as a sample of the round trip. Chosen: 128 samples in a round trip.
 const MAX_PROBES: usize = 128;
@@ -145,7 +145,7 @@ impl Sender {
             let is_half = toward_sender.samples.count() == 0 && segment.options.timestamps.is_some();
             let is_plain = !is_delayed || self.srtt.is_none_or(|(srtt, _)| ns <= srtt);
             if is_plain && !is_half {
-                self.on_rtt(ns);
+                self.on_rtt(ns, sent_at);
             }
         }
         let rtt_ns = self.srtt_ns();
@@ -168,9 +168,12 @@ impl Sender {
             self.duplicates += 1;
         }
     }
-    /// RFC 6298 §2, with its gains of 1/8 and 1/4.
-    fn on_rtt(&mut self, ns: u64) {
+    /// RFC 6298 §2, with its gains of 1/8 and 1/4. Samples across a pause would hide the next one.
+    fn on_rtt(&mut self, ns: u64, sent_at: Option<Instant>) {
         self.rtt.add(ns);
+        if sent_at.is_some_and(|sent_at| self.view.resumed.is_some_and(|resumed| sent_at < resumed)) {
+            return;
+        }
         self.srtt = Some(match self.srtt {
             None => (ns, ns / 2),
             Some((srtt, var)) => (srtt - srtt / 8 + ns / 8, var - var / 4 + srtt.abs_diff(ns) / 4),

@@ -128,6 +128,7 @@ impl Sender {
             self.times.add(Cause::Pause, flowing_ns);
             if flowing_ns > 0 {
                 self.view.pauses = (self.view.pauses.0 + 1, self.view.pauses.1.max(flowing_ns));
+                self.view.resumed = Some(at);
             }
         } else {
             self.view.answerable_ns += flowing_ns;

@@ -33,6 +33,8 @@ pub struct View {
     pub spent_ns: u64,
     /// Number of pauses and the longest, ns.
     pub pauses: (u64, u64),
+    /// Time at which the last pause ended.
+    pub resumed: Option<Instant>,
     pub has_handshake: bool,
 }
 

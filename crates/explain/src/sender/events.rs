@@ -58,6 +58,10 @@ impl Sender {
     }
     fn on_new(&mut self, end: u64, segment: &Segment) {
         self.commit_data(segment.at);
+        let start = end - u64::from(segment.len);
+        if self.acked.is_none_or(|acked| acked >= start) {
+            self.view.awaited = Some(segment.at);
+        }
         let first = self.data_span.map_or(segment.at, |(first, _)| first);
         self.data_span = Some((first, segment.at));
         self.short = !segment.len.is_multiple_of(self.full());
@@ -99,7 +103,7 @@ impl Sender {
         self.acks += u64::from(segment.len == 0);
         self.ece_acks += u64::from(segment.has(TcpFlags::ECE) && !segment.has(TcpFlags::SYN));
         let before = *self.acked.get_or_insert(ack);
-        self.commit(segment.at);
+        self.commit(segment.at, ack > before);
         self.on_sack(segment, ack);
         let mut sample = None;
         if ack > before {
@@ -113,6 +117,7 @@ impl Sender {
         }
         self.last_window = window;
         self.last_heard = Some(segment.at);
+        self.view.has_heard = true;
         self.view.push(segment.at, ack.max(before), ack.max(before) + window.unwrap_or(0), toward_sender);
         sample
     }
@@ -123,6 +128,7 @@ impl Sender {
         toward_sender: &Half,
     ) -> Option<Duration> {
         self.acked = Some(ack);
+        self.view.awaited = Some(segment.at);
         self.duplicates = 0;
         self.progress_acks += 1;
         self.acked_bytes += ack - before;

@@ -113,10 +113,11 @@ impl Sender {
         toward_sender.is_here || is_measured && toward_sender.recent_ns() <= self.srtt_ns() / NEAR_PARTS
     }
     /// A segment shows that the pending time was no loss: its causes are final.
-    pub(super) fn commit(&mut self, at: Instant) {
+    pub(super) fn commit(&mut self, at: Instant, is_progress: bool) {
         let limit = (PAUSE_RTTS * self.srtt_ns()).max(LEAST_PAUSE_NS);
         let last = self.last_sent.max(self.last_heard);
-        let is_pause = last.is_some_and(|last| at.since(last).as_nanos() > limit);
+        let is_long = |since: Option<Instant>| since.is_some_and(|since| at.since(since).as_nanos() > limit);
+        let is_pause = is_long(last) || is_progress && is_long(self.view.awaited);
         let (flowing_ns, hole_ns) =
             (std::mem::take(&mut self.view.flowing_ns), std::mem::take(&mut self.view.hole_ns));
         let pending = std::mem::take(&mut self.view.pending);
@@ -125,9 +126,11 @@ impl Sender {
         }
         self.times.merge(&pending);
         if is_pause {
-            self.times.add(Cause::Pause, flowing_ns);
-            if flowing_ns > 0 {
-                self.view.pauses = (self.view.pauses.0 + 1, self.view.pauses.1.max(flowing_ns));
+            // A probe with new data does not end a pause.
+            let paused_ns = flowing_ns + std::mem::take(&mut self.view.answerable_ns);
+            self.times.add(Cause::Pause, paused_ns);
+            if paused_ns > 0 {
+                self.view.pauses = (self.view.pauses.0 + 1, self.view.pauses.1.max(paused_ns));
                 self.view.resumed = Some(at);
             }
         } else {
@@ -143,7 +146,10 @@ impl Sender {
     /// data since the last ones: it answered none of the ACKs.
     pub(super) fn commit_data(&mut self, at: Instant) {
         let idle_ns = self.view.pending.of(Cause::Application);
-        self.commit(at);
+        self.commit(at, false);
+        if !std::mem::take(&mut self.view.has_heard) {
+            return;
+        }
         let answerable_ns = std::mem::take(&mut self.view.answerable_ns);
         if idle_ns > self.srtt_ns() / NEAR_PARTS && idle_ns > 0 {
             self.times.add(Cause::Application, answerable_ns);
@@ -168,7 +174,7 @@ impl Sender {
         let cause = if repair == Repair::Timeout { Cause::Timeout } else { Cause::Recovery };
         let open_ns = std::mem::take(&mut self.view.open_hole_ns) + std::mem::take(&mut self.view.hole_ns);
         self.times.add(cause, open_ns);
-        self.commit(at);
+        self.commit(at, false);
     }
     /// Whether the half towards the sender is long and not measured while data flow, as near the receiver
     /// without timestamps: a queue there is not seen.

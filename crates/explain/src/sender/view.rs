@@ -33,6 +33,10 @@ pub struct View {
     pub spent_ns: u64,
     /// Number of pauses and the longest, ns.
     pub pauses: (u64, u64),
+    /// Time since which an ACK of new data is awaited.
+    pub awaited: Option<Instant>,
+    /// Whether an ACK came since the last new data.
+    pub has_heard: bool,
     /// Time at which the last pause ended.
     pub resumed: Option<Instant>,
     pub has_handshake: bool,

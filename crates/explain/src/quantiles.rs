@@ -65,6 +65,11 @@ impl Quantiles {
         });
         found.map(|(at, _)| middle(*at).clamp(self.least as f64, self.most as f64))
     }
+    /// The mean, to within 3%.
+    pub fn mean(&self) -> Option<f64> {
+        let sum: f64 = self.buckets.iter().map(|(at, weight)| middle(*at) * *weight as f64).sum();
+        (self.weight > 0).then(|| (sum / self.weight as f64).clamp(self.least as f64, self.most as f64))
+    }
     /// Adds the values of another distribution.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {

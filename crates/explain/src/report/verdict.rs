@@ -109,8 +109,9 @@ impl Facts {
     fn rate(&self) -> f64 {
         self.acked_bytes as f64 * 8e9 / self.data_ns.max(1) as f64
     }
+    /// The mean of a window and its rate: the window of a slow reader is open for short times.
     fn per_round_trip(&self, window: &Quantiles) -> String {
-        let (window, rtt) = (window.quantile(0.5).unwrap_or(0.0), self.rtt_ms());
+        let (window, rtt) = (window.mean().unwrap_or(0.0), self.rtt_ms());
         let rate = if rtt > 0.0 { window * 8e3 / rtt } else { 0.0 };
         format!("{} at {} is {}", bytes(window), ms(rtt), bit_rate(rate))
     }

@@ -88,7 +88,7 @@ digests: ## scripts/digests.txt, after a change that is meant to change figures
 
 FUZZ_SECONDS ?= 60
 fuzz: ## every fuzz target with the instrumented build; fuzz/run.sh TARGET SECONDS for one
-	for target in wire ack_filter accelerator tcp_segments tcp_operations tunnel; do \
+	for target in wire ack_filter accelerator tcp_segments tcp_operations tunnel capture; do \
 		fuzz/run.sh $$target $(FUZZ_SECONDS) || exit 1; \
 	done
 

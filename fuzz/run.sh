@@ -1,14 +1,15 @@
 #!/bin/sh
 # Fuzzes one target with the stable toolchain: fuzz/run.sh TARGET SECONDS [libFuzzer options]
-# Targets: accelerator, ack_filter, tcp_operations, tcp_segments, tunnel, wire. It starts with the inputs in
-# fuzz/seeds/TARGET.hex, which the tests replay. The corpus stays in fuzz/corpus/TARGET, failing inputs in
-# fuzz/artifacts/TARGET. New seeds: the least set with the same coverage (-set_cover_merge=1), a line each.
+# Targets: accelerator, ack_filter, capture, tcp_operations, tcp_segments, tunnel, wire. It starts with the
+# inputs in fuzz/seeds/TARGET.hex, which the tests replay. The corpus stays in fuzz/corpus/TARGET, failing
+# inputs in fuzz/artifacts/TARGET. New seeds: the least set with the same coverage (-set_cover_merge=1), a
+# line each.
 set -eu
-usage="usage: $0 TARGET SECONDS [libFuzzer options], TARGET one of: accelerator ack_filter tcp_operations tcp_segments tunnel wire"
+usage="usage: $0 TARGET SECONDS [libFuzzer options], TARGET one of: accelerator ack_filter capture tcp_operations tcp_segments tunnel wire"
 target=${1:?$usage}
 seconds=${2:?$usage}
 shift 2
-case $target in accelerator | ack_filter | tcp_operations | tcp_segments | tunnel | wire) ;; *) echo "$usage" >&2; exit 2 ;; esac
+case $target in accelerator | ack_filter | capture | tcp_operations | tcp_segments | tunnel | wire) ;; *) echo "$usage" >&2; exit 2 ;; esac
 cd "$(dirname "$0")"
 
 # Edge coverage and traced comparisons. AddressSanitizer is not in the stable toolchain; the fuzzed crates

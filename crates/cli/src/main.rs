@@ -55,6 +55,8 @@ enum Command {
     Check(commands::check::Args),
     /// Pace the TCP senders of this host for a TDD cell, by congestion controls in the kernel
     Pace(commands::pace::Args),
+    /// Explain a capture of TCP: what limited each connection, and where its round trip passed
+    Explain(commands::explain::Args),
     /// Find the period of a TDD cell in a capture of TCP traffic
     Pattern(commands::pattern::Args),
     /// Describe, generate and export traces of links
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Command::Cell(args) => commands::cell::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Pace(args) => commands::pace::run(&args),
+        Command::Explain(args) => commands::explain::run(&args),
         Command::Pattern(args) => commands::pattern::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Parity(args) => commands::parity::run(&args),

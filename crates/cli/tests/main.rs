@@ -6,6 +6,7 @@ mod command_lines;
 mod common;
 mod documents;
 mod emulate;
+mod explain;
 mod gateway;
 mod gateway_clients;
 mod help;

@@ -1,40 +1,11 @@
 //! Captures (pcap, pcapng): their packets with time and link type, and the IP datagrams in them.
 
+use crate::capture_stream;
+pub use crate::capture_stream::Captured;
+pub use crate::magic::is_capture;
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket};
 use pcap_file::DataLink;
-use pcap_file::pcap::PcapReader;
-use pcap_file::pcapng::PcapNgReader;
-use pcap_file::pcapng::blocks::block_common::Block;
-use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use std::net::IpAddr;
-
-/// First bytes of captures: pcap in both orders of bytes, with microseconds and nanoseconds, and pcapng
-/// (libpcap, pcap-savefile(5); draft-ietf-opsawg-pcapng).
-const MAGICS: [[u8; 4]; 5] = [
-    [0xd4, 0xc3, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0xc3, 0xd4],
-    [0x4d, 0x3c, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0x3c, 0x4d],
-    PCAPNG,
-];
-/// The first block of pcapng (draft-ietf-opsawg-pcapng).
-const PCAPNG: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
-/// Read buffer, bytes. Chosen: more than the longest packet, 262144 bytes in libpcap.
-const BUFFER_BYTES: usize = 1 << 20;
-
-/// A packet of a capture.
-pub struct Captured<'a> {
-    /// Number of the interface in a pcapng file; 0 in a pcap file.
-    pub interface: u32,
-    /// Type of the link header.
-    pub link: DataLink,
-    /// Nanoseconds since 1970.
-    pub at_ns: u64,
-    /// The packet, from its link header on.
-    pub data: &'a [u8],
-    /// Bytes on the link, of which `data` may be the first ones.
-    pub len: u32,
-}
 
 /// A dissected IP datagram.
 pub struct Datagram<'a> {
@@ -52,49 +23,10 @@ pub struct Datagram<'a> {
     pub packet: LaxSlicedPacket<'a>,
 }
 
-/// Whether a file is a capture.
-pub fn is_capture(file: &[u8]) -> bool {
-    MAGICS.iter().any(|magic| file.starts_with(magic))
-}
-
 /// Gives each packet of a capture to `take`. Returns the names of the interfaces.
-pub fn read(file: &[u8], mut take: impl FnMut(&Captured<'_>)) -> Result<Vec<String>, String> {
-    let damaged = |error: &dyn std::fmt::Display| format!("damaged capture: {error}");
-    let mut names = Vec::new();
-    if file.starts_with(&PCAPNG) {
-        let mut reader = PcapNgReader::with_capacity(file, BUFFER_BYTES).map_err(|error| damaged(&error))?;
-        while let Some(block) = reader.next_block() {
-            let (block, state) = block.map_err(|error| damaged(&error))?;
-            if let Block::EnhancedPacket(packet) = block {
-                let interfaces = state.interfaces();
-                // A later section lists its interfaces anew.
-                for interface in interfaces.get(names.len()..).unwrap_or_default() {
-                    names.push(name_of(&interface.options).unwrap_or_default());
-                }
-                let at_ns = packet.timestamp.as_nanos() as u64;
-                let (interface, len) = (packet.interface_id, packet.original_len);
-                let link = interfaces[interface as usize].linktype;
-                take(&Captured { interface, link, at_ns, data: &packet.data, len });
-            }
-        }
-    } else {
-        let mut reader = PcapReader::with_capacity(file, BUFFER_BYTES).map_err(|error| damaged(&error))?;
-        let link = reader.header().datalink;
-        names.push(String::new());
-        while let Some(packet) = reader.next_packet() {
-            let packet = packet.map_err(|error| damaged(&error))?;
-            let at_ns = packet.timestamp().as_nanos() as u64;
-            take(&Captured { interface: 0, link, at_ns, data: packet.data(), len: packet.orig_len() });
-        }
-    }
-    Ok(names)
-}
-
-fn name_of(options: &[InterfaceDescriptionOption<'_>]) -> Option<String> {
-    options.iter().find_map(|option| match option {
-        InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
-        _ => None,
-    })
+pub fn read(file: &[u8], take: impl FnMut(&Captured<'_>)) -> Result<Vec<String>, String> {
+    let reading = capture_stream::read(file, take)?;
+    reading.damage.map_or(Ok(reading.names), Err)
 }
 
 /// The IP datagram of a packet.

@@ -10,10 +10,13 @@
 
 mod capture;
 pub mod capture_file;
+pub mod capture_stream;
 mod columns;
 mod counter;
 mod deliveries;
+pub mod encapsulation;
 mod json;
+mod magic;
 mod names;
 mod notes;
 mod options;
@@ -87,8 +90,7 @@ fn of_text(text: &str, options: &Options, notes: &mut Notes) -> Result<Deliverie
 /// a number nor a clock time in front, or in half of the words. Such files lie beside traces in a folder.
 pub fn is_foreign(file: &[u8]) -> bool {
     let mut notes = Notes::default();
-    if file.starts_with(unpack::GZIP) || file.starts_with(unpack::XZ) || crate::capture_file::is_capture(file)
-    {
+    if file.starts_with(magic::GZIP) || file.starts_with(magic::XZ) || crate::capture_file::is_capture(file) {
         return false;
     }
     let Ok(text) = unpack::text(file, &mut notes) else { return !Trace::is_binary(file) };

@@ -19,6 +19,7 @@ pub mod test_support;
 pub mod time;
 pub mod trace;
 pub mod units;
+pub mod words;
 
 pub use address_table::AddressTable;
 pub use datagram::{fragments, identification, mss, rewrite, split, tunnel, wire};

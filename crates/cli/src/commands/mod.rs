@@ -6,6 +6,7 @@ pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod emulate;
+pub mod explain;
 pub mod gateway;
 pub mod pace;
 pub mod parity;

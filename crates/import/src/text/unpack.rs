@@ -1,5 +1,6 @@
 //! From a file to its text: gzip, xz, byte order marks and UTF-16.
 
+use crate::magic::{GZIP, OTHERS, XZ, is_capture};
 use crate::notes::Notes;
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
@@ -15,13 +16,6 @@ const MAX_BYTES: u64 = 1 << 30;
 pub const MAX_LINES: usize = 10_000_000;
 /// Bytes that are unpacked at a time. Chosen: large beside the work of a call.
 const PIECE_BYTES: u64 = 1 << 20;
-// First bytes of packed files (RFC 1952 section 2.3.1, and the .xz file format, section 2.1.1.1).
-pub const GZIP: &[u8] = &[0x1f, 0x8b];
-pub const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
-/// First bytes of other packed files, which are refused by name (as in file(1)).
-const OTHERS: [(&[u8], &str); 3] =
-    [(b"BZh", "bzip2"), (&[0x28, 0xb5, 0x2f, 0xfd], "Zstandard"), (b"PK\x03\x04", "ZIP")];
-
 /// The content of a file that may be packed.
 pub fn unpack<'a>(file: &'a [u8], notes: &mut Notes) -> Result<Cow<'a, [u8]>, String> {
     if let Some((_, name)) = OTHERS.iter().find(|(magic, _)| file.starts_with(magic)) {
@@ -46,7 +40,7 @@ pub fn unpack<'a>(file: &'a [u8], notes: &mut Notes) -> Result<Cow<'a, [u8]>, St
         if unpacked.len() as u64 > MAX_BYTES {
             return Err(format!("more than {MAX_BYTES} bytes unpacked"));
         }
-        if before == 0 && (Trace::is_binary(piece) || crate::capture_file::is_capture(piece)) {
+        if before == 0 && (Trace::is_binary(piece) || is_capture(piece)) {
             // Their bytes are no lines.
             lines = usize::MAX;
         }

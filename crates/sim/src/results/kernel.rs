@@ -1,7 +1,7 @@
 //! Connections of real programs in an emulation: their packets at the station, and the readings of the
 //! kernels at both ends.
 
-use super::limits::{bit_rate, bytes, ms, percent};
+use paceline_net::words::{bit_rate, bytes, ms, percent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -13,4 +13,4 @@ pub use shares::{LimitShares, RadioDelays};
 pub(super) use sides::{ConnectionSenders, path_uses};
 pub use sides::{Side, StationSenders};
 pub use verdict::SideResult;
-pub(super) use verdict::{Verdict, bit_rate, bytes, ms, percent};
+pub(super) use verdict::Verdict;

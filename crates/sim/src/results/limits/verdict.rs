@@ -10,6 +10,7 @@ use super::shares::LimitShares;
 use super::sides::{PathUse, Side, StationSenders};
 use crate::counters::Proxy;
 use crate::results::statistics::ratio;
+use paceline_net::words::{bit_rate, bytes, ms, percent};
 use paceline_tcp::Limit;
 use serde::{Deserialize, Serialize};
 
@@ -224,31 +225,6 @@ fn rlc_window([down, up]: [f64; 2]) -> Option<String> {
     let (share, name) = if up > down { (up, "uplink") } else { (down, "downlink") };
     (share >= STALLED)
         .then(|| format!("the sequence window of RLC AM in the {name}, full {} of the time", percent(share)))
-}
-pub(in crate::results) fn percent(share: f64) -> String {
-    let decimals = if share < 0.01 && share > 0.0 { 2 } else { 0 };
-    format!("{:.decimals$}%", 100.0 * share)
-}
-pub(in crate::results) fn ms(ms: f64) -> String {
-    let decimals = usize::from(ms < 10.0);
-    format!("{ms:.decimals$} ms")
-}
-/// A value with the largest unit in which it is at least 1; `step` is the ratio of the units.
-fn scaled(value: f64, step: f64, units: [&str; 4]) -> String {
-    let mut value = value;
-    let mut unit = 0;
-    while value >= step && unit < 3 {
-        value /= step;
-        unit += 1;
-    }
-    let decimals = usize::from(value < 10.0 && unit > 0);
-    format!("{value:.decimals$} {}", units[unit])
-}
-pub(in crate::results) fn bytes(count: f64) -> String {
-    scaled(count, 1000.0, ["B", "kB", "MB", "GB"])
-}
-pub(in crate::results) fn bit_rate(rate: f64) -> String {
-    scaled(rate, 1000.0, ["b/s", "kb/s", "Mb/s", "Gb/s"])
 }
 
 #[cfg(test)]

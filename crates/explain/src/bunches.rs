@@ -6,7 +6,7 @@
 use paceline_net::Instant;
 
 /// Share of a round trip that a gap must last. Chosen: shorter gaps do not stop a window of ACK-clocked data;
-/// an eighth or a half instead changes no largest cause of the tested scenarios.
+/// an eighth instead changes no largest cause of the tested scenarios.
 const GAP_PARTS: u64 = 4;
 /// Share of the gap within which the ACKs of a bunch come. Chosen: with a quarter instead, slow start's own
 /// bursts would count.

@@ -2,8 +2,8 @@
 
 `transfers.py serve PORT FILE` sends the file to every client. `transfers.py fetch HOST PORT COUNT FILE
 SECONDS` prints as JSON how many downloads ended in which way: complete, wrong, reset, or hanging (nothing
-received for so many seconds). Addresses behind SECONDS are the sources, in turn. A host that cannot be reached
-for a while, because a link is missing, is asked again: such a connection did not begin.
+received for so many seconds). Addresses behind SECONDS are the sources, in turn. A host that
+cannot be reached for a while, because a link is missing, is asked again: such a connection did not begin.
 """
 
 import contextlib

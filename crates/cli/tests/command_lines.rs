@@ -16,6 +16,9 @@ const OPTIONS_ONLY: [&str; 7] =
 /// Appended to simulations.
 const SHORT: &str = "--set run.duration=60ms --set run.warmup=20ms";
 
+/// The same for a capture, which has packets then.
+const SHORT_CAPTURE: &str = "--set run.duration=60ms --set run.warmup=20ms --set station.start_spread=0s";
+
 /// The command lines of a document, without comments: code between backquotes, and indented lines.
 fn command_lines(document: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -61,6 +64,8 @@ fn shortened(line: &str) -> String {
     let command = line.strip_prefix("paceline ").unwrap_or(line);
     let more = if OPTIONS_ONLY.iter().any(|only| command.starts_with(only)) {
         "--help"
+    } else if command.contains("--pcap") {
+        SHORT_CAPTURE
     } else if ["run ", "sweep ", "reproduce ack-filter"].iter().any(|start| command.starts_with(start)) {
         SHORT
     } else {

@@ -58,13 +58,17 @@ fn status_field(path: &str, name: &str) -> String {
     line.unwrap_or_else(|| panic!("no {name}")).split_whitespace().next().unwrap_or("").to_owned()
 }
 
-/// The thread of this name.
+/// The thread of this name, which it gives itself when it begins to run.
 fn thread_named(process: u32, name: &str) -> String {
-    let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap().map(|entry| entry.unwrap().path());
     let named = |task: &std::path::PathBuf| {
         fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim() == name)
     };
-    tasks.into_iter().find(named).unwrap_or_else(|| panic!("no thread {name}")).display().to_string()
+    wait_for(name, || {
+        let mut tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
+        tasks.find_map(|entry| entry.ok().map(|entry| entry.path()).filter(named))
+    })
+    .display()
+    .to_string()
 }
 
 #[test]

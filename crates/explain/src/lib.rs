@@ -24,7 +24,7 @@ mod space;
 mod tracker;
 
 use connection::{CLIENT, SERVER};
-use paceline_import::capture_stream::{self, Captured, Reading};
+use paceline_import::capture::stream::{self, Captured, Reading};
 use report::{Explanation, Names, report};
 use std::io::Read;
 use tracker::Tracker;
@@ -67,7 +67,7 @@ impl Explainer {
     /// is no capture; a damaged one is read as far as possible.
     pub fn read(&mut self, name: &str, file: impl Read) -> Result<(), String> {
         self.tracker.next_file();
-        let reading = capture_stream::read(file, |packet| self.tracker.on_packet(packet))?;
+        let reading = stream::read(file, |packet| self.tracker.on_packet(packet))?;
         let Reading { names, damage, without_time } = reading;
         let known = self.names.entry(self.tracker.group).or_insert_with(|| (name.to_owned(), Vec::new()));
         if names.len() > known.1.len() {

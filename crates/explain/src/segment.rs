@@ -1,7 +1,7 @@
 //! TCP segments of a capture: the fields that the analysis needs, from packets that may be cut short.
 
-use paceline_import::capture_stream::Captured;
-use paceline_import::encapsulation;
+use paceline_import::capture::encapsulation;
+use paceline_import::capture::stream::Captured;
 use paceline_net::{Instant, SackBlocks, SeqNumber, TcpFlags};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use crate::segment::{self, Content, Segment};
-use paceline_import::capture_stream::Captured;
+use paceline_import::capture::stream::Captured;
 use paceline_net::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! The explanation of arbitrary packets: it never panics, and the shares of each connection sum to 1.
 
 use paceline_explain::{Explainer, Taken};
-use paceline_import::capture_stream::{Captured, DataLink};
+use paceline_import::capture::stream::{Captured, DataLink};
 
 const LINKS: [DataLink; 5] =
     [DataLink::RAW, DataLink::ETHERNET, DataLink::LINUX_SLL, DataLink::LINUX_SLL2, DataLink::NULL];

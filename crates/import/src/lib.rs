@@ -8,15 +8,11 @@
 //! Each format gives deliveries over time, which become opportunities of 1504 bytes at whole milliseconds.
 //! Notes state the columns and units that were found, which of these the file leaves open, and the mean rate.
 
-mod capture;
-pub mod capture_file;
-pub mod capture_stream;
+pub mod capture;
 mod columns;
 mod counter;
 mod deliveries;
-pub mod encapsulation;
 mod json;
-mod magic;
 mod names;
 mod notes;
 mod options;
@@ -51,8 +47,8 @@ pub fn import(file: &[u8], options: &Options) -> Result<Imported, String> {
         let notes = notes.finish(trace.rate());
         return Ok(Imported { trace, notes });
     }
-    let deliveries = if crate::capture_file::is_capture(&file) {
-        capture::read(&file, &mut notes)?
+    let deliveries = if capture::magic::is_capture(&file) {
+        capture::largest_flow::read(&file, &mut notes)?
     } else {
         let text = unpack::text(&file, &mut notes)?;
         of_text(&text, options, &mut notes)?
@@ -90,7 +86,10 @@ fn of_text(text: &str, options: &Options, notes: &mut Notes) -> Result<Deliverie
 /// a number nor a clock time in front, or in half of the words. Such files lie beside traces in a folder.
 pub fn is_foreign(file: &[u8]) -> bool {
     let mut notes = Notes::default();
-    if file.starts_with(magic::GZIP) || file.starts_with(magic::XZ) || crate::capture_file::is_capture(file) {
+    if file.starts_with(capture::magic::GZIP)
+        || file.starts_with(capture::magic::XZ)
+        || capture::magic::is_capture(file)
+    {
         return false;
     }
     let Ok(text) = unpack::text(file, &mut notes) else { return !Trace::is_binary(file) };

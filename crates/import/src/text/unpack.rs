@@ -1,6 +1,6 @@
 //! From a file to its text: gzip, xz, byte order marks and UTF-16.
 
-use crate::magic::{GZIP, OTHERS, XZ, is_capture};
+use crate::capture::magic::{GZIP, OTHERS, XZ, is_capture};
 use crate::notes::Notes;
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;

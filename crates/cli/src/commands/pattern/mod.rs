@@ -8,7 +8,7 @@ use crate::output;
 use connection::{Connection, Segment};
 use etherparse::{TcpOptionElement, TransportSlice};
 use findings::{Finding, Findings};
-use paceline_import::capture_file;
+use paceline_import::capture::file;
 use paceline_report::table::align;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -40,11 +40,11 @@ pub fn run(args: &Args) -> Outcome {
     let name = args.capture.display();
     let file = std::fs::read(&args.capture)
         .map_err(|error| Failure::input(format!("{name}: cannot be read: {error}")))?;
-    if !capture_file::is_capture(&file) {
+    if !file::is_capture(&file) {
         return Err(Failure::input(format!("{name}: is no capture; allowed: pcap, pcapng")));
     }
     let mut analysis = Analysis::default();
-    let names = capture_file::read(&file, |packet| analysis.on_packet(packet))
+    let names = file::read(&file, |packet| analysis.on_packet(packet))
         .map_err(|error| Failure::input(format!("{name}: {error}")))?;
     if analysis.connections.is_empty() {
         return Err(Failure::input(format!(
@@ -56,8 +56,8 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 impl Analysis {
-    fn on_packet(&mut self, captured: &capture_file::Captured<'_>) {
-        let Some(datagram) = capture_file::datagram(captured) else { return };
+    fn on_packet(&mut self, captured: &file::Captured<'_>) {
+        let Some(datagram) = file::datagram(captured) else { return };
         let Some(TransportSlice::Tcp(tcp)) = &datagram.packet.transport else { return };
         let header_bytes = datagram.header_bytes + 4 * u64::from(tcp.data_offset());
         let sack = tcp.options_iterator().find_map(|option| match option {

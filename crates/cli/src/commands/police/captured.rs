@@ -6,7 +6,7 @@
 use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use ipnet::IpNet;
-use paceline_import::capture_file::{self, Captured};
+use paceline_import::capture::file::{self, Captured};
 use paceline_live::police::{
     Frame, FrameKey, FramePolicer, Link, PoliceConfig, PolicerConfig, Reason, parse,
 };
@@ -47,11 +47,11 @@ struct Packets {
 /// Counts the packets of a capture, and what a policer would do with them.
 pub fn estimate(name: &str, config: &PoliceConfig, receivers: Option<IpNet>) -> Outcome<Estimate> {
     let bytes = std::fs::read(name).with_context(|| format!("cannot read {name}"))?;
-    if !capture_file::is_capture(&bytes) {
+    if !file::is_capture(&bytes) {
         return Err(Failure::input(format!("{name}: neither pcap nor pcapng")));
     }
     let mut interfaces: BTreeMap<Interface, Packets> = BTreeMap::new();
-    let names = capture_file::read(&bytes, |captured| add(&mut interfaces, captured, config.gtp));
+    let names = file::read(&bytes, |captured| add(&mut interfaces, captured, config.gtp));
     let names = names.map_err(|error| Failure::input(format!("{name}: {error}")))?;
     let several = interfaces.len() > 1;
     let busiest = interfaces.into_iter().rev().max_by_key(|(_, packets)| packets.frames.len());

@@ -1,6 +1,6 @@
 //! The innermost IP datagram of a captured packet: behind link header, VLAN tags, PPPoE and GTP-U.
 
-use crate::capture_stream::Captured;
+use crate::capture::stream::Captured;
 use paceline_net::tunnel;
 use pcap_file::DataLink;
 

@@ -1,6 +1,6 @@
 //! Captures as streams: packed by gzip or xz or plain, of any length, in bounded memory.
 
-use crate::magic::{GZIP, OTHERS, PCAPNG, XZ, is_capture};
+use crate::capture::magic::{GZIP, OTHERS, PCAPNG, XZ, is_capture};
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 pub use pcap_file::DataLink;

@@ -1,9 +1,9 @@
 //! Captures (pcap, pcapng) of a flow that saturated the link: its packets are the deliveries. The flow is the
 //! direction of a connection with the most bytes.
 
-use super::deliveries::Deliveries;
-use super::notes::Notes;
-use crate::capture_file::{self, Captured};
+use crate::capture::file::{self, Captured};
+use crate::deliveries::Deliveries;
+use crate::notes::Notes;
 use etherparse::TransportSlice;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ type Arrival = (u64, u64);
 pub fn read(file: &[u8], notes: &mut Notes) -> Result<Deliveries, String> {
     let mut flows: BTreeMap<Flow, Vec<Arrival>> = BTreeMap::new();
     let mut packets = 0u64;
-    capture_file::read(file, |packet| {
+    file::read(file, |packet| {
         packets += 1;
         if let Some((flow, bytes)) = flow_of(packet) {
             flows.entry(flow).or_default().push((packet.at_ns, bytes + PACKET_INFORMATION_BYTES));
@@ -56,7 +56,7 @@ pub fn read(file: &[u8], notes: &mut Notes) -> Result<Deliveries, String> {
 
 /// The flow of a packet and the bytes of its datagram.
 fn flow_of(captured: &Captured<'_>) -> Option<(Flow, u64)> {
-    let datagram = capture_file::datagram(captured)?;
+    let datagram = file::datagram(captured)?;
     let ports = match datagram.packet.transport.as_ref() {
         Some(TransportSlice::Tcp(tcp)) => Some((tcp.source_port(), tcp.destination_port())),
         Some(TransportSlice::Udp(udp)) => Some((udp.source_port(), udp.destination_port())),

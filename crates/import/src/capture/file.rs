@@ -1,8 +1,8 @@
 //! Captures (pcap, pcapng): their packets with time and link type, and the IP datagrams in them.
 
-use crate::capture_stream;
-pub use crate::capture_stream::Captured;
-pub use crate::magic::is_capture;
+pub use crate::capture::magic::is_capture;
+use crate::capture::stream;
+pub use crate::capture::stream::Captured;
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket};
 use pcap_file::DataLink;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ pub struct Datagram<'a> {
 
 /// Gives each packet of a capture to `take`. Returns the names of the interfaces.
 pub fn read(file: &[u8], take: impl FnMut(&Captured<'_>)) -> Result<Vec<String>, String> {
-    let reading = capture_stream::read(file, take)?;
+    let reading = stream::read(file, take)?;
     reading.damage.map_or(Ok(reading.names), Err)
 }
 

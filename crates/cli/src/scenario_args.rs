@@ -4,6 +4,7 @@ use crate::failure::Outcome;
 use crate::{output, quantity};
 use clap::Args;
 use paceline_sim::cell_facts::CellFacts;
+use paceline_sim::scenario::Access;
 use paceline_sim::{Scenario, scenario};
 use paceline_study::scenario_file;
 
@@ -63,15 +64,16 @@ fn warn_of_rate_ceiling(scenario: &Scenario) {
 pub fn downlink_rate(scenario: &Scenario) -> Option<(&'static str, u64)> {
     // Bits per second and hertz of one layer: 75376 bits in 1 ms on 20 MHz (TS 36.213 table 7.1.7.2.1-1).
     const CELL_BITS_PER_HERTZ: f64 = 3.77;
-    if scenario.sidelink.is_some() {
-        return None;
-    }
-    let Some(link) = &scenario.link else {
-        if scenario.cell.nr.is_some() {
-            let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
+    let link = match &scenario.access {
+        Access::Link(link) => link,
+        Access::Pairs(_) => return None,
+        Access::Cells(cells) if cells.cell.nr.is_some() => {
+            let facts = CellFacts::of(&cells.cell);
             return Some(("the cell", (1e6 * facts.rates.downlink.ceiling_mbps) as u64));
         }
-        return Some(("the cell", (scenario.cell.bandwidth.0 as f64 * CELL_BITS_PER_HERTZ) as u64));
+        Access::Cells(cells) => {
+            return Some(("the cell", (cells.cell.bandwidth.0 as f64 * CELL_BITS_PER_HERTZ) as u64));
+        }
     };
     let fixed = link.fixed.as_ref().map(|fixed| fixed.downlink_rate.0);
     let trace = || link.trace.as_ref()?.downlink.trace.as_ref().map(|trace| trace.rate() as u64);

@@ -11,17 +11,16 @@ use pyo3::prelude::*;
 #[pyfunction]
 pub fn cell_facts(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<String> {
     let scenario = &scenario.get().scenario;
-    if !scenario.has_cell() {
-        let table = if scenario.link.is_some() { "link" } else { "sidelink" };
+    let Some(cell) = scenario.cell() else {
         let error = ScenarioError {
             file: String::from("cell"),
             line: None,
-            key: Some(table.to_owned()),
+            key: Some(scenario.access.table().to_owned()),
             value: None,
             message: String::from("left out: the scenario has another access in place of a cell"),
         };
         return Err(scenario_error(py, &error.to_string(), Some(&error)));
-    }
-    let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
+    };
+    let facts = CellFacts::of(cell);
     Ok(serde_json::to_string(&facts).expect("facts are plain data"))
 }

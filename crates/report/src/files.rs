@@ -8,7 +8,7 @@ pub fn files(scenario: &Scenario, summary: &Summary) -> Vec<(String, Vec<u8>)> {
     // The traces are copied, so that `paceline run DIR/resolved.toml` gives the same figures again.
     let mut scenario = scenario.clone();
     let mut files = Vec::new();
-    for (key, file) in scenario.link.iter_mut().flat_map(|link| link.traces_mut()) {
+    for (key, file) in scenario.traces_mut() {
         file.name = format!("{}.trace", key.rsplit('.').next().unwrap_or(key));
         files.push((file.name.clone(), file.trace.as_ref().map_or(Vec::new(), |trace| trace.to_file())));
     }
@@ -22,7 +22,7 @@ pub fn files(scenario: &Scenario, summary: &Summary) -> Vec<(String, Vec<u8>)> {
     texts.extend(summary.queues_csv().map(|text| ("queues.csv", text)));
     let paths = summary.paths_csv().map(|texts| ["paths.csv", "switches.csv"].into_iter().zip(texts));
     texts.extend(paths.into_iter().flatten());
-    if scenario.handover.is_some() {
+    if scenario.cells().is_some_and(|cells| cells.handover.is_some()) {
         texts.push(("handovers.csv", summary.handovers_csv()));
     }
     texts.extend(summary.routers_csv().map(|text| ("routers.csv", text)));

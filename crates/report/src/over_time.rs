@@ -121,7 +121,7 @@ fn read(text: &str, seed: u64) -> BTreeMap<usize, Vec<Sample>> {
 /// The link's capacity as lines in the background: one line if the stations share the link, else one for each
 /// station.
 fn capacity(stations: &BTreeMap<usize, Vec<Sample>>, scenario: Option<&Scenario>) -> Vec<Series> {
-    let Some(link) = scenario.and_then(|scenario| scenario.link.as_ref()) else { return Vec::new() };
+    let Some(link) = scenario.and_then(Scenario::link) else { return Vec::new() };
     let count = if link.per_station == Some(true) { stations.len().min(MAX_STATION_LINES) } else { 1 };
     let mbps = |a: &Sample, b: &Sample| (b.link_capacity - a.link_capacity) / (b.time_s - a.time_s) * 8e-6;
     let shown = stations.iter().take(count).map(|(station, samples)| (*station, samples.clone())).collect();

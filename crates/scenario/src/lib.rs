@@ -8,6 +8,7 @@
 mod access;
 mod checks;
 mod core_network;
+mod file;
 mod limits;
 mod load;
 mod pacing_pattern;
@@ -26,6 +27,7 @@ pub use access::link::{FixedLink, Link, TraceFile, TraceLink};
 pub use access::sidelink::{
     Movement, Sidelink, SidelinkFate, SidelinkPath, SidelinkSelection, TrailingReport, Waypoint,
 };
+pub use access::{Access, Cells, Pairs};
 pub use core_network::{AckDirection, Core, Hop, Police};
 pub use load::{ScenarioError, load, load_with, with_setting};
 pub use pacing_pattern::PacingPattern;
@@ -35,67 +37,30 @@ pub use stations::{Direction, SinrRange, Stations, Traffic, UdpArrivals};
 pub use tcp::{StationTcp, Tcp};
 
 use checks::in_force;
+use file::File;
 use limits::{Allowed, Limit, Section, key, quantities, relation};
 use paceline_net::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A whole scenario.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(transform = limits::order::<Self>)]
+/// A whole scenario, as a file resolves to.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
     /// Duration and seed of the simulation.
-    #[serde(default)]
     pub run: Run,
-    /// The wired path between the servers and the eNB.
-    #[serde(default)]
+    /// The wired path between the servers and the access.
     pub core: Core,
-    /// One cell; with `[deployment]`, each of the served cells. Not beside `[link]`.
-    #[serde(default)]
-    pub cell: Cell,
-    /// An access link in place of the cell, with exactly one of the tables `link.fixed`, `link.trace`,
-    /// `link.hspa` and `link.lte_early`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<Link>,
-    /// Pairs of stations with direct links in place of the cell: each station's peer stands in place of its
-    /// server, except for stations with `peer = false`. Beside `[cell]` in NR alone, whose carrier the pairs
-    /// have then; else not beside `[link]` and the tables of a cell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sidelink: Option<Sidelink>,
-    /// Sites around the stations. If left out, the scenario has one cell, and stations have the SINRs of
-    /// their tables. Not beside `[link]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deployment: Option<Deployment>,
-    /// Changes of the serving cell. If left out, stations keep the cell that they have at the start. Beside
-    /// `[deployment]` alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handover: Option<Handover>,
+    /// The access network of the stations.
+    pub access: Access,
     /// The mobile accelerator, with `core.path = "accelerator"`.
-    #[serde(default)]
     pub accelerator: Accelerator,
     /// The TCP proxy, with `core.path = "split-tcp"`.
-    #[serde(default)]
     pub split_tcp: SplitTcp,
-    /// The ACK filter in the uplink buffer of every station. Not beside `[link]`.
-    #[serde(default)]
-    pub ack_filter: AckFilter,
     /// TCP of servers and stations.
-    #[serde(default)]
     pub tcp: Tcp,
-    /// Groups of stations. Each `[[station]]` is a group of stations of one kind.
-    #[serde(default, rename = "station")]
+    /// Groups of stations.
     pub stations: Vec<Stations>,
 }
-
-/// Tables of the proxies, which are refused beside `[sidelink]`.
-const PROXY_TABLES: [&str; 2] = ["accelerator", "split_tcp"];
-/// Tables of the cell, which are refused beside `[link]` and `[sidelink]`.
-const CELL_TABLES: [&str; 3] = ["cell", "deployment", "handover"];
-/// The table of the ACK filter, which is refused beside `[link]`.
-const FILTER_TABLE: &str = "ack_filter";
-/// Keys of a station's radio in a cell, which are refused beside `[link]` and `[sidelink]`.
-const CELL_KEYS: [&str; 4] = ["downlink_sinr", "uplink_sinr", "fading", "coherence"];
 
 /// Table `[run]`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -162,52 +127,42 @@ impl Scenario {
     /// deployment.
     pub fn served_cells(&self) -> usize {
         let sectors = paceline_ran::radio::geometry::SECTORS;
-        self.deployment.as_ref().map_or(1, |deployment| sectors * deployment.served_sites as usize)
+        let deployment = self.cells().and_then(|cells| cells.deployment.as_ref());
+        deployment.map_or(1, |deployment| sectors * deployment.served_sites as usize)
     }
-    /// Whether the access is a cell.
-    pub fn has_cell(&self) -> bool {
-        self.link.is_none() && self.sidelink.is_none()
+    /// The cells, if they are the access.
+    pub fn cells(&self) -> Option<&Cells> {
+        if let Access::Cells(cells) = &self.access { Some(cells) } else { None }
+    }
+    /// The table of the cells, if they are the access.
+    pub fn cell(&self) -> Option<&Cell> {
+        self.cells().map(|cells| &cells.cell)
+    }
+    /// The link, if it is the access.
+    pub fn link(&self) -> Option<&Link> {
+        if let Access::Link(link) = &self.access { Some(link) } else { None }
+    }
+    /// The pairs with direct links, if they are the access.
+    pub fn pairs(&self) -> Option<&Pairs> {
+        if let Access::Pairs(pairs) = &self.access { Some(pairs) } else { None }
     }
     /// Whether a station's other end is behind the core.
     pub fn has_core(&self) -> bool {
-        self.sidelink.is_none() || self.stations.iter().any(|group| !group.peer)
+        self.pairs().is_none() || self.stations.iter().any(|group| !group.peer)
     }
     /// Whether the access is an NR cell.
     pub fn has_nr_cell(&self) -> bool {
-        self.has_cell() && self.cell.nr.is_some()
+        self.cell().is_some_and(|cell| cell.nr.is_some())
     }
-    /// The carrier of the cell.
-    pub fn cell_plan(&self) -> CellPlan {
-        CellPlan::of(&self.cell).expect("the scenario was checked")
+    /// The files of traces, by the keys that name them.
+    pub fn traces_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut TraceFile)> {
+        let link = if let Access::Link(link) = &mut self.access { Some(link) } else { None };
+        link.into_iter().flat_map(|link| link.traces_mut())
     }
     /// The scenario as a file with every key that acts, defaults included.
     pub fn to_toml(&self) -> String {
-        let mut table = toml::Table::try_from(self).expect("a scenario is made of tables and scalars");
+        let mut table = File::table_of(self);
         in_force::remove_idle(&mut table);
-        if !self.has_cell() {
-            self.remove_cell(&mut table);
-        }
         toml::to_string(&table).expect("a scenario is made of tables and scalars")
-    }
-    /// Removes the tables and keys that the loader refuses beside a link.
-    fn remove_cell(&self, table: &mut toml::Table) {
-        let nr_pairs = self.sidelink.is_some() && self.cell.nr.is_some();
-        let unused = CELL_TABLES.iter().filter(|name| !(nr_pairs && **name == "cell"));
-        unused.for_each(|name| drop(table.remove(*name)));
-        if nr_pairs {
-            access::sidelink::keep_nr_keys(table);
-        }
-        if self.sidelink.is_some() {
-            PROXY_TABLES.iter().for_each(|name| drop(table.remove(*name)));
-            if !self.has_core() {
-                table.remove("core");
-            }
-        } else {
-            table.remove(FILTER_TABLE);
-        }
-        let groups = table.get_mut("station").and_then(toml::Value::as_array_mut);
-        for group in groups.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
-            CELL_KEYS.iter().for_each(|name| drop(group.remove(*name)));
-        }
     }
 }

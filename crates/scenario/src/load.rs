@@ -3,6 +3,7 @@
 
 use super::Scenario;
 use super::checks::{in_force, tables};
+use super::file::File;
 use paceline_net::trace::Trace;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -82,7 +83,7 @@ pub fn load_with(
     }
     let resolved = document.to_string();
     let changed = !overrides.is_empty();
-    let mut scenario: Scenario = toml::from_str(&resolved).map_err(|parse| {
+    let parsed: File = toml::from_str(&resolved).map_err(|parse| {
         let start = parse.span().map_or(0, |span| span.start);
         let (key, value) = key_at(&resolved, start);
         let line = (!changed).then(|| line_of(&resolved, start));
@@ -92,25 +93,19 @@ pub fn load_with(
     let lines = lines_of_keys(&resolved);
     let given = |key: &str| lines.contains_key(key);
     let place = |key: &str| if changed { None } else { lines.get(key).copied() };
-    let problem = tables::exclusions(&scenario, &given).and_then(|()| {
-        scenario.link.iter_mut().for_each(super::Link::resolve);
-        if !scenario.has_core() {
-            scenario.core.hops.clear(); // a peer has no wired path
-        }
-        scenario.complete_tcp();
-        scenario.cell.resolve(&given);
+    let loaded = parsed.into_scenario(&given).and_then(|scenario| {
         tables::check(&scenario)?;
-        let whole = toml::Table::try_from(&scenario).expect("a scenario is made of tables and scalars");
-        in_force::check(&whole, &given)
+        in_force::check(&File::table_of(&scenario), &given)?;
+        Ok(scenario)
     });
-    problem.map_err(|problem| ScenarioError {
+    let mut scenario = loaded.map_err(|problem| ScenarioError {
         file: file.to_owned(),
         line: place(&problem.key),
         message: problem.message(),
         key: Some(problem.key),
         value: Some(problem.value).filter(|value| !value.is_empty()),
     })?;
-    for (key, trace) in scenario.link.iter_mut().flat_map(super::Link::traces_mut) {
+    for (key, trace) in scenario.traces_mut() {
         let bad = |message: String| ScenarioError {
             file: file.to_owned(),
             line: place(key),
@@ -342,11 +337,14 @@ mod tests {
             let overrides: Vec<String> = overrides.iter().map(|s| (*s).to_owned()).collect();
             load("test.toml", GOOD, &overrides).unwrap()
         };
-        assert_eq!(set(&["cell.bandwidth=10 MHz"]).cell.bandwidth.0, 10_000_000);
-        assert_eq!(set(&["cell.bandwidth=\"10 MHz\""]).cell.bandwidth.0, 10_000_000);
+        assert_eq!(set(&["cell.bandwidth=10 MHz"]).cells().unwrap().cell.bandwidth.0, 10_000_000);
+        assert_eq!(set(&["cell.bandwidth=\"10 MHz\""]).cells().unwrap().cell.bandwidth.0, 10_000_000);
         assert_eq!(set(&["station.0.count=7"]).stations[0].count, 7);
         assert_eq!(set(&["station.count=7"]).stations[0].count, 7);
-        assert_eq!(set(&["ack_filter.scheme=hybrid(6)"]).ack_filter.scheme.to_string(), "hybrid(6)");
+        assert_eq!(
+            set(&["ack_filter.scheme=hybrid(6)"]).access.ack_filter().unwrap().scheme.to_string(),
+            "hybrid(6)"
+        );
         assert_eq!(set(&["station.uplink_sinr=[\"1 dB\", \"2 dB\"]"]).stations[0].uplink_sinr.high.0, 2.0);
     }
 

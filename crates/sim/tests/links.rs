@@ -22,7 +22,7 @@ fn with_trace(text: &str, trace: &str) -> Scenario {
 fn link(text: &str, trace: &str, seed: u64) -> Link {
     let scenario = with_trace(&format!("{text}\n[[station]]\ncount = 2\n"), trace);
     let routes = (0..2).map(|index| (address::station(index).0.into(), index)).collect();
-    Link::new(scenario.link.as_ref().unwrap(), routes, 2, seed)
+    Link::new(scenario.link().unwrap(), routes, 2, seed)
 }
 
 /// Arrived packets as number and time in us, and dropped packets as number and reason.

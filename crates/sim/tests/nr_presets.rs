@@ -38,7 +38,7 @@ fn one_station_gets_the_ceiling_less_the_headers() {
                 "run.sample=20 ms",
             ],
         );
-        let ceiling = CellFacts::of(&scenario.cell_plan(), &scenario.cell).rates.downlink.ceiling_mbps;
+        let ceiling = CellFacts::of(scenario.cell().unwrap()).rates.downlink.ceiling_mbps;
         let goodput = simulate(&scenario, 1, None, &mut |_| ()).totals.goodput_mbps;
         let share = goodput / (ceiling * PAYLOAD_SHARE);
         assert!((0.97..1.005).contains(&share), "{name}: {goodput:.1} of {ceiling:.1} Mb/s, {share:.4}");

@@ -78,10 +78,7 @@ pub fn check(name: &str, text: &str) -> String {
     };
     // Without suggestions of similar names, which are slow to find.
     let parse = |text: &str, set: &[String]| load_with(name, text, set, &scenario_file::generated_trace);
-    let slots = scenario.has_cell().then(|| {
-        let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
-        html::standalone(&picture::slot_map(name, &facts))
-    });
+    let slots = scenario.cell().map(|cell| html::standalone(&picture::slot_map(name, &CellFacts::of(cell))));
     json(&Checked {
         error: None,
         controls: controls::controls(text, &scenario, &parse),

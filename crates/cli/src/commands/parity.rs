@@ -239,7 +239,7 @@ impl Figures {
     }
     fn of(result: &RunResult, scenario: &Scenario, bytes: &[u64]) -> Self {
         let Totals { goodput_mbps, retransmission_share, link_delay_mean_ms, .. } = result.totals;
-        let queue_ms = if scenario.link.is_some() {
+        let queue_ms = if scenario.link().is_some() {
             link_delay_mean_ms
         } else {
             queue_ms_by_littles_law(result, scenario)

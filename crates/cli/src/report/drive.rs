@@ -14,7 +14,7 @@ const COLOURS: usize = 7;
 
 /// The map of a run; none of a scenario without stations that move.
 pub fn figure(scenario: &Scenario, run: &RunResult) -> Option<String> {
-    let deployment = scenario.deployment.as_ref()?;
+    let deployment = scenario.cells()?.deployment.as_ref()?;
     let groups = || scenario.stations.iter().enumerate().filter(|(_, group)| group.path.len() > 1);
     groups().next()?;
     let sites: Vec<(f64, f64)> = deployment.site_places().iter().map(|site| (site.x, site.y)).collect();

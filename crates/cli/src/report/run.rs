@@ -55,7 +55,7 @@ impl Run {
         resolved: Option<&str>,
         scenario: Option<&Scenario>,
     ) -> String {
-        let link = scenario.is_some_and(|scenario| !scenario.has_cell());
+        let link = scenario.is_some_and(|scenario| scenario.cell().is_none());
         let filter = if link { String::new() } else { format!(", ACK filter {}", self.scheme) };
         let runs = match self.runs.len() {
             1 => format!("seed {}", self.runs[0].seed),

@@ -86,7 +86,7 @@ impl<'a> Swept<'a> {
         let points = points.map(|(((point, (mean, ci95)), runs), groups)| {
             json!({
                 "values": point.values,
-                "scheme": point.scenario.ack_filter.scheme.to_string(),
+                "scheme": point.scenario.access.ack_scheme().to_string(),
                 "stations": point.scenario.station_count(),
                 "measured_s": runs.first().map_or(0.0, |run| run.measured_s),
                 "mean": mean,

@@ -294,7 +294,7 @@ fn linger(
     scenario: &Scenario,
 ) -> anyhow::Result<()> {
     let wire = scenario.core.hops.iter().fold(paceline_net::Duration::ZERO, |sum, hop| sum + hop.delay * 2);
-    let wire = wire + scenario.link.as_ref().and_then(|link| link.delay).unwrap_or_default() * 2;
+    let wire = wire + scenario.link().and_then(|link| link.delay).unwrap_or_default() * 2;
     let ended = realtime.now();
     realtime.node.end_at(ended);
     loop {

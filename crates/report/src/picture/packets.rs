@@ -73,7 +73,7 @@ mod tests {
     fn every_packet_within_the_span_is_a_dot_over_the_slots() {
         let (name, text) = scenario_file::built_in("private-5g");
         let scenario = scenario_file::parse("private-5g", text, &[]).unwrap();
-        let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
+        let facts = CellFacts::of(scenario.cell().unwrap());
         let panel = Panel { name, packets: vec![(0.5, 3.0), (2.0, 4.0), (9.0, 1.0)] };
         let svg = packets("title", &facts, &[panel], 2.5, "round-trip time, ms");
         assert_eq!((svg.matches("<circle").count(), svg.matches("f1").count()), (2, 2), "{svg}");

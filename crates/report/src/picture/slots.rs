@@ -127,7 +127,7 @@ mod tests {
     fn every_slot_and_distance_is_drawn() {
         let (name, text) = scenario_file::built_in("single-station");
         let scenario = scenario_file::parse("single-station", text, &[]).unwrap();
-        let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
+        let facts = CellFacts::of(scenario.cell().unwrap());
         let svg = standalone(&slot_map(&name, &facts));
         // Ten slots with both directions, and the legend's three colours.
         assert_eq!(svg.matches("<rect class=\"f0\"").count(), 11, "{svg}");

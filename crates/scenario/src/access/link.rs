@@ -288,6 +288,22 @@ impl Link {
     pub fn cellular(&self) -> Option<&Cellular> {
         self.hspa.as_ref().or(self.lte_early.as_ref())
     }
+    /// Refuses several kinds, none, and keys that exclude each other.
+    pub(crate) fn exclusions(&self, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
+        let present: Vec<&str> =
+            self.kinds().into_iter().filter_map(|(kind, is)| is.then_some(kind)).collect();
+        if present.len() != 1 {
+            let key = present.get(1).map_or_else(|| String::from("link"), |kind| format!("link.{kind}"));
+            let allowed =
+                "exactly one of the tables [link.fixed], [link.trace], [link.hspa] and [link.lte_early]";
+            return Err(Problem::without_value(&key, allowed));
+        }
+        let pairs = [("link.queue", "link.queue_packets"), ("link.trace.uplink", "link.trace.uplink_rate")];
+        let both = pairs.into_iter().find(|(one, other)| given(one) && given(other));
+        both.map_or(Ok(()), |(one, other)| {
+            Err(Problem::without_value(other, format!("{one} or {other}, not both")))
+        })
+    }
     /// Fills in the defaults that depend on the kind.
     pub(crate) fn resolve(&mut self) {
         self.per_station.get_or_insert(self.cellular().is_some());

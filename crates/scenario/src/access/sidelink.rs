@@ -318,34 +318,20 @@ const UNUSED_NR_KEYS: [&str; 6] =
 /// Keys of `[sidelink]` whose values NR takes from `[cell]`.
 const LTE_KEYS: [&str; 2] = ["resource_blocks", "carrier_ghz"];
 
-/// Removes the keys without an effect from the tables `cell` and `sidelink` of a scenario in NR.
-pub(crate) fn keep_nr_keys(scenario: &mut toml::Table) {
-    if let Some(cell) = scenario.get_mut("cell").and_then(toml::Value::as_table_mut) {
-        cell.retain(|key, _| CARRIER_KEYS.contains(&key));
-        if let Some(nr) = cell.get_mut("nr").and_then(toml::Value::as_table_mut) {
-            nr.retain(|key, _| !UNUSED_NR_KEYS.contains(&key));
-        }
+/// Keys of `[cell]`, `[cell.nr]` and `[sidelink]` that have no effect on pairs.
+pub(crate) fn unused_keys(nr: bool) -> Vec<String> {
+    let of = |table: &'static str| move |key: &str| format!("{table}.{key}");
+    if !nr {
+        return ["subchannel", "psfch_period"].map(of("sidelink")).into();
     }
-    if let Some(sidelink) = scenario.get_mut("sidelink").and_then(toml::Value::as_table_mut) {
-        sidelink.retain(|key, _| !LTE_KEYS.contains(&key));
-    }
-}
-/// The first key of `[cell]`, `[cell.nr]` or `[sidelink]` that has no effect on pairs in NR.
-pub(crate) fn unused_in_nr(given: &dyn Fn(&str) -> bool) -> Option<String> {
     let all = toml::Table::try_from(Cell::default()).unwrap_or_default();
     let cell = all.keys().map(String::as_str).chain(OPTIONAL_CELL_KEYS);
-    let cell = cell.filter(|key| !CARRIER_KEYS.contains(key)).map(|key| format!("cell.{key}"));
-    let nr = UNUSED_NR_KEYS.iter().map(|key| format!("cell.nr.{key}"));
-    let own = LTE_KEYS.iter().map(|key| format!("sidelink.{key}"));
-    cell.chain(nr).chain(own).find(|key| given(key))
+    let cell = cell.filter(|key| !CARRIER_KEYS.contains(key)).map(of("cell"));
+    cell.chain(UNUSED_NR_KEYS.map(of("cell.nr"))).chain(LTE_KEYS.map(of("sidelink"))).collect()
 }
 /// Keys of `[cell]` that a table with defaults leaves out.
 const OPTIONAL_CELL_KEYS: [&str; 5] =
     ["tdd_configuration", "special_subframe", "ack_mode", "uplink_scheduler", "discard_timer"];
-/// The first key that pairs in LTE do not have.
-pub(crate) fn unused_in_lte(given: &dyn Fn(&str) -> bool) -> Option<String> {
-    ["subchannel", "psfch_period"].map(|key| format!("sidelink.{key}")).into_iter().find(|key| given(key))
-}
 /// Checks the carrier of pairs in NR.
 pub(crate) fn check_carrier(table: &Sidelink, plan: &CellPlan, cell: &Cell) -> Result<(), Problem> {
     let ghz = cell.frequency.map_or(0.0, |frequency| frequency.0 as f64 / 1e9);

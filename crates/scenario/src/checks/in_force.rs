@@ -3,6 +3,7 @@
 //! that a comparison changes one key (`core.path = "direct"` beside `[accelerator]`). A resolved scenario has
 //! none that do not act.
 
+use crate::access::sidelink;
 use crate::limits::Problem;
 use toml::{Table, Value};
 
@@ -67,12 +68,18 @@ const RULES: [(&[&str], &str, With); 22] = [
     (&["deployment.blocker_speed_kmh"], "deployment.blockage", With::Not("none")),
 ];
 
+/// Keys of `[[station]]` that act with one access, and the reason for which others refuse them.
+const OF_CELLS: ([&str; 4], &str) = (
+    ["downlink_sinr", "uplink_sinr", "fading", "coherence"],
+    "left out beside [link], which has no radio, and beside [sidelink], whose distances decide",
+);
+const OF_PAIRS: ([&str; 1], &str) = (["peer"], "left out without [sidelink], whose pairs have direct links");
+
 /// A key that does not act, and the reason.
 struct Idle {
     key: String,
-    /// The key that decides.
-    by: String,
-    always_refused: bool,
+    /// The key that decides and whose statement excuses this one, if there is one.
+    by: Option<String>,
     reason: String,
 }
 
@@ -138,9 +145,31 @@ fn places(path: &str, groups: usize) -> Vec<String> {
     }
 }
 
+/// The keys that another access than that of the scenario has, and the reasons for refusing them.
+fn of_other_access(table: &Table, groups: usize) -> Vec<(String, &'static str)> {
+    let station = |(keys, reason): (&[&str], &'static str)| {
+        let keys: Vec<String> = keys.iter().map(|key| format!("station.{key}")).collect();
+        keys.into_iter().flat_map(move |key| places(&key, groups)).map(move |key| (key, reason))
+    };
+    let (of_cells, of_pairs) = (station((&OF_CELLS.0, OF_CELLS.1)), station((&OF_PAIRS.0, OF_PAIRS.1)));
+    let nr = table.contains_key("cell");
+    let reason = if nr {
+        "left out beside [sidelink] in NR, where it has no effect"
+    } else {
+        "left out in LTE: it belongs to [cell] with rat = \"nr\""
+    };
+    match (table.contains_key("link"), table.contains_key("sidelink")) {
+        (true, _) => of_cells.chain(of_pairs).collect(),
+        (_, true) => of_cells.chain(sidelink::unused_keys(nr).into_iter().map(|key| (key, reason))).collect(),
+        _ => of_pairs.collect(),
+    }
+}
+
 /// The keys of a rule that `wanted` has and that do not act.
 fn idle(table: &Table, groups: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<Idle> {
-    let mut found = Vec::new();
+    let others = of_other_access(table, groups).into_iter().filter(|(key, _)| wanted(key));
+    let idle = |(key, reason): (String, &str)| Idle { key, by: None, reason: reason.to_owned() };
+    let mut found: Vec<Idle> = others.map(idle).collect();
     for (keys, by, with) in RULES {
         for key in keys {
             for (key, by) in places(key, groups).into_iter().zip(places(by, groups)) {
@@ -165,8 +194,8 @@ fn idle(table: &Table, groups: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<Idle
                     With::Only(one) => format!("{by} = {}", quoted(&[one])),
                 };
                 let reason = format!("left out where {by} is{is}: it acts with {needs}");
-                let always_refused = matches!(with, With::Only(_));
-                found.push(Idle { key, by, always_refused, reason });
+                let by = (!matches!(with, With::Only(_))).then_some(by);
+                found.push(Idle { key, by, reason });
             }
         }
     }
@@ -183,10 +212,8 @@ fn quoted(values: &[&str]) -> String {
 /// given too.
 pub(crate) fn check(table: &Table, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
     let idle = idle(table, groups(table), given);
-    let refused = idle.into_iter().find(|idle| idle.always_refused || !given(&idle.by));
-    refused.map_or(Ok(()), |Idle { key, reason, .. }| {
-        Err(Problem { is_reason: false, ..Problem::because(&key, "", reason) })
-    })
+    let refused = idle.into_iter().find(|idle| !idle.by.as_deref().is_some_and(given));
+    refused.map_or(Ok(()), |Idle { key, reason, .. }| Err(Problem::without_value(&key, reason)))
 }
 
 fn groups(table: &Table) -> usize {

@@ -1,6 +1,6 @@
 //! Keys that are allowed and have another effect than they say, in sentences.
 
-use crate::{HandoverFate, RlcMode, Scenario};
+use crate::{Cells, HandoverFate, RlcMode, Scenario};
 use paceline_net::Duration;
 use paceline_ran::Rat;
 use paceline_ran::nr::overhead;
@@ -20,11 +20,13 @@ const NR_CQI_PER_PRB: f64 = 7.0;
 impl Scenario {
     /// A sentence about each key whose value is allowed, and which does something else than it says.
     pub fn warnings(&self) -> Vec<String> {
-        if !self.has_cell() {
-            return Vec::new();
-        }
-        self.fate_warning().into_iter().chain(self.pucch_warning()).collect()
+        let Some(cells) = self.cells() else { return Vec::new() };
+        let stations = self.station_count().div_ceil(self.served_cells() as u64);
+        cells.fate_warning().into_iter().chain(cells.pucch_warning(stations)).collect()
     }
+}
+
+impl Cells {
     /// RLC UM keeps nothing that could be sent again.
     fn fate_warning(&self) -> Option<String> {
         let forwards = self.handover.as_ref().is_some_and(|table| table.fate == HandoverFate::Forward);
@@ -38,9 +40,8 @@ impl Scenario {
     }
     /// Scheduling requests and CQI reports take no resources of PUCCH in the model: more stations than PUCCH
     /// holds are served as if it held them.
-    fn pucch_warning(&self) -> Option<String> {
+    fn pucch_warning(&self, stations: u64) -> Option<String> {
         let cell = &self.cell;
-        let stations = self.station_count().div_ceil(self.served_cells() as u64);
         let needed = self.pucch_prbs(stations).ceil();
         // Without PRBs, PUCCH is left out of the scenario.
         (cell.pucch_prb > 0 && needed > f64::from(cell.pucch_prb)).then(|| {
@@ -57,7 +58,7 @@ impl Scenario {
     /// PRBs of a slot that the stations of a cell need on PUCCH for scheduling requests and CQI reports, if
     /// these are spread evenly over the slots with an uplink.
     fn pucch_prbs(&self, stations: u64) -> f64 {
-        let plan = self.cell_plan();
+        let plan = self.cell.plan();
         let clock = SlotClock::new(plan.numerology);
         let period = plan.duplex.period() as u64;
         let uplink = (0..period).filter(|slot| plan.duplex.has(paceline_ran::Slot(*slot), Direction::Up));

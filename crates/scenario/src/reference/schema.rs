@@ -1,6 +1,6 @@
 //! The JSON schema of the scenario file (draft 2020-12), derived from the tables' structs by `schemars`.
 
-use crate::Scenario;
+use crate::file::File;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ pub fn schema() -> Value {
 /// The JSON schema with the keywords for the reference (`x-...`), without `null`, which TOML does not have.
 pub(super) fn described() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let mut schema = settings.into_generator().into_root_schema_for::<Scenario>().to_value();
+    let mut schema = settings.into_generator().into_root_schema_for::<File>().to_value();
     without_null(&mut schema);
     schema
 }

@@ -49,7 +49,8 @@ struct Run {
 
 /// Slots of a scenario's run, of its cell's numerology.
 fn slots(scenario: &Scenario) -> u64 {
-    scenario.run.duration.as_nanos() / scenario.cell_plan().numerology.slot_ns()
+    let slot_ns = |cell: &scenario::Cell| cell.plan().numerology.slot_ns();
+    scenario.cell().map_or(0, |cell| scenario.run.duration.as_nanos() / slot_ns(cell))
 }
 
 /// Prints the medians of a row's runs.

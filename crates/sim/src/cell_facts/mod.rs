@@ -9,7 +9,7 @@ pub use latency::{Latencies, Span};
 pub use rates::{DirectionRate, Overhead, Rates};
 pub use slots::SlotFacts;
 
-use crate::scenario::{self, CellPlan};
+use crate::scenario;
 use paceline_ran::Rat;
 use paceline_ran::nr::carrier::{FrequencyRange, subcarrier_khz};
 use serde::Serialize;
@@ -50,8 +50,9 @@ pub struct CellFacts {
 }
 
 impl CellFacts {
-    /// The facts of a plan; `cell` has the bandwidths and timers.
-    pub fn of(plan: &CellPlan, cell: &scenario::Cell) -> Self {
+    /// The facts of the cell of a loaded scenario.
+    pub fn of(cell: &scenario::Cell) -> Self {
+        let plan = &cell.plan();
         let slots = slots::of(plan);
         let slot_ms = 1000.0 * plan.numerology.slot_seconds();
         let mhz = |hertz: paceline_net::units::Hertz| hertz.0 as f64 / 1e6;
@@ -85,7 +86,7 @@ mod tests {
     fn nr(letters: &str) -> CellFacts {
         let cell = format!("[cell]\nrat = \"nr\"\npattern = \"{letters}\"\nbandwidth = \"100 MHz\"\n");
         let scenario = load("test.toml", &(cell + "[[station]]\n"), &[]).unwrap();
-        CellFacts::of(&scenario.cell_plan(), &scenario.cell)
+        CellFacts::of(scenario.cell().unwrap())
     }
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
     #[test]
     fn lte_has_the_blocks_of_its_table_and_the_latency_of_its_timing() {
         let scenario = load("test.toml", "[[station]]\n", &[]).unwrap();
-        let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
+        let facts = CellFacts::of(scenario.cell().unwrap());
         assert_eq!((facts.slots.len(), facts.slots[0].kind.as_str()), (1, "D+U"));
         assert_eq!((facts.slots[0].k1, &facts.slots[0].k2[..]), (Some(4), [4].as_slice()));
         // TS 36.213 Table 7.1.7.2.1-1: 75,376 bits in 100 PRBs.

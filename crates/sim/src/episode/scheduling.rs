@@ -26,11 +26,11 @@ pub struct SchedulingEpisode {
 impl SchedulingEpisode {
     /// The start of a run, in which all weights are 1.
     pub fn new(scenario: &Scenario, seed: u64, step: Duration) -> Result<Self, ScenarioError> {
-        if !scenario.has_cell() {
-            let table = if scenario.link.is_some() { "link" } else { "sidelink" };
-            return Err(refused(table, "a table", "left out: the weights are those of a cell's scheduler"));
-        }
-        if scenario.cell.scheduler == Scheduler::RoundRobin {
+        let Some(cell) = scenario.cell() else {
+            let allowed = "left out: the weights are those of a cell's scheduler";
+            return Err(refused(scenario.access.table(), "a table", allowed));
+        };
+        if cell.scheduler == Scheduler::RoundRobin {
             let allowed = "proportional-fair or max-ci, whose priorities the weights multiply";
             return Err(refused("cell.scheduler", "\"round-robin\"", allowed));
         }

@@ -9,7 +9,7 @@ use crate::endpoints::{Arrivals, Host, Udp, UdpFlow};
 use crate::engine::{Engine, NodeId};
 use crate::link::Link;
 use crate::proxy::{self, Configure, Pep, Split};
-use crate::scenario::{self, Direction, Scenario, Stations, Traffic, UdpArrivals};
+use crate::scenario::{self, Access, Direction, Scenario, Stations, Traffic, UdpArrivals};
 use paceline_net::pacing::Hint;
 use paceline_net::{AddressTable, Bytes, Duration, Instant, Port, SeqNumber, Stream};
 use paceline_pep::{Accelerator, AcceleratorConfig};
@@ -29,17 +29,17 @@ impl Model {
         let mut engine = Engine::default();
         let groups: Vec<&Stations> =
             scenario.stations.iter().flat_map(|g| std::iter::repeat_n(g, g.count as usize)).collect();
-        let (access, serving, cells) = match (&scenario.link, &scenario.sidelink) {
-            (Some(link), _) => {
+        let (access, serving, cells) = match &scenario.access {
+            Access::Link(link) => {
                 let link = Link::new(link, crate::address::routes(scenario), groups.len(), seed);
                 (ModelNode::Link(Box::new(link)), vec![0; groups.len()], 1)
             }
-            (None, Some(table)) => {
-                let sidelink = sidelink_config::sidelink(scenario, table, &groups, seed);
+            Access::Pairs(pairs) => {
+                let sidelink = sidelink_config::sidelink(scenario, pairs, &groups, seed);
                 (ModelNode::Sidelink(Box::new(sidelink)), vec![0; groups.len()], 1)
             }
-            (None, None) => {
-                let cell = cell_config::cell(scenario, &groups, seed);
+            Access::Cells(cells) => {
+                let cell = cell_config::cell(scenario, cells, &groups, seed);
                 let serving = (0..groups.len()).map(|station| cell.serving(station)).collect();
                 let cells = cell.cells();
                 (ModelNode::Cell(Box::new(cell)), serving, cells)
@@ -55,7 +55,7 @@ impl Model {
         let part = |servers: AddressTable, hops| {
             let hops = Hops::with_groups(hops, cells, group_of.clone());
             let core = Core::new(crate::address::routes(scenario), servers, serving.clone(), hops);
-            let paired = |index: &usize| scenario.sidelink.is_some() && groups[*index].peer;
+            let paired = |index: &usize| scenario.pairs().is_some() && groups[*index].peer;
             ModelNode::Core(Box::new(core.without_hops((0..groups.len()).filter(paired))))
         };
         let core = engine.add(part(servers, hops_before));

@@ -15,22 +15,22 @@ use paceline_ran::{
     RandomAccessConfig, RlcConfig, SlotClock, SlotSpan, StationConfig, StationLink,
 };
 
-/// The cell of a scenario; `groups` has the `[[station]]` table of each station.
-pub(crate) fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell {
-    let plan = scenario.cell_plan();
+/// The cells of a scenario; `groups` has the `[[station]]` table of each station.
+pub(crate) fn cell(scenario: &Scenario, cells: &scenario::Cells, groups: &[&Stations], seed: u64) -> Cell {
+    let plan = cells.cell.plan();
     let clock = SlotClock::new(plan.numerology);
     let stations = groups.iter().enumerate().map(|(index, group)| {
         let mut place = Stream::new(seed, &format!("station{index}/place"));
         let (v4, v6) = address::station(index);
         let filter = AckFilterConfig {
-            scheme: scenario.ack_filter.scheme,
-            limit: scenario.cell.uplink_buffer,
+            scheme: cells.ack_filter.scheme,
+            limit: cells.cell.uplink_buffer,
             segment: scenario.tcp_of(group).segment_size,
-            header: scenario.ack_filter.header,
+            header: cells.ack_filter.header,
         };
         StationConfig {
             addresses: vec![v4.into(), v6.into()],
-            link: match &scenario.deployment {
+            link: match &cells.deployment {
                 Some(_) => match group.path.first() {
                     Some(place) => StationLink::PlacedAt(mobility::point(place)),
                     None => StationLink::Placed,
@@ -40,10 +40,10 @@ pub(crate) fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell
             uplink_buffer: Box::new(AckFilter::new(filter)),
         }
     });
-    let radio = scenario.deployment.as_ref().map(|deployment| radio_config(deployment, &plan));
-    let config = CellConfig { radio, ..cell_config(&scenario.cell, plan) };
+    let radio = cells.deployment.as_ref().map(|deployment| radio_config(deployment, &plan));
+    let config = CellConfig { radio, ..cell_config(&cells.cell, plan) };
     let mut cell = Cell::new(config, stations.collect(), seed);
-    mobility::set_up(&mut cell, scenario, groups);
+    mobility::set_up(&mut cell, cells, groups);
     cell
 }
 

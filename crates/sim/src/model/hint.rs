@@ -27,8 +27,7 @@ fn hint(
 ) -> Hint {
     let pattern = match pattern {
         PacingPattern::Learned => None,
-        PacingPattern::Cell if !scenario.has_cell() => None,
-        PacingPattern::Cell => scenario.cell_plan().pattern().cloned(),
+        PacingPattern::Cell => scenario.cell().and_then(|cell| cell.plan().pattern().cloned()),
         PacingPattern::Slots(_, slots) => Some(slots.clone()),
     };
     let Some(pattern) = pattern else { return Hint::None };

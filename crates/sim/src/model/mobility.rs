@@ -1,6 +1,6 @@
 //! Sets up the movement of stations and their handovers.
 
-use crate::scenario::{self, HandoverFate, HandoverTrigger, Place, Scenario, Stations};
+use crate::scenario::{self, HandoverFate, HandoverTrigger, Place, Stations};
 use paceline_ran::radio::{Point, Route};
 use paceline_ran::{Cell, EventA3, Fate, ForwardingConfig, Handover, LinkMonitorConfig, Slot, SlotClock};
 
@@ -10,14 +10,14 @@ pub(super) fn point(place: &Place) -> Point {
 }
 
 /// Moves the stations that have a way, and hands stations over as the scenario says.
-pub(super) fn set_up(cell: &mut Cell, scenario: &Scenario, groups: &[&Stations]) {
-    let Some(deployment) = &scenario.deployment else { return };
+pub(super) fn set_up(cell: &mut Cell, cells: &scenario::Cells, groups: &[&Stations]) {
+    let Some(deployment) = &cells.deployment else { return };
     for (index, group) in groups.iter().enumerate().filter(|(_, group)| group.path.len() > 1) {
         let places = group.path.iter().map(point).collect();
         let speed_mps = deployment.speed_kmh / 3.6;
         cell.move_along(index, Route { places, speed_mps, returns: group.path_returns });
     }
-    let Some(table) = &scenario.handover else { return };
+    let Some(table) = &cells.handover else { return };
     let (clock, how) = (cell.clock(), handover(table, cell.clock()));
     match table.trigger {
         HandoverTrigger::EventA3 => cell.hand_over_by(event_a3(table, clock), how),

@@ -6,6 +6,7 @@ use crate::scenario::{
     self, Direction, Movement, Scenario, SidelinkFate, SidelinkPath, SidelinkSelection, Stations,
     TrailingReport,
 };
+use paceline_net::units::Hertz;
 use paceline_net::{Duration, SduQueue, Stream};
 use paceline_pep::{AckFilter, AckFilterConfig, Scheme};
 use paceline_ran::radio::{Heights, PathLossModel, Point};
@@ -21,10 +22,11 @@ const HEIGHTS: Heights = Heights { bs_m: 25.0, ut_m: 1.5 };
 /// The pairs and ordinary stations of a scenario; `groups` has the `[[station]]` table of each station.
 pub(super) fn sidelink(
     scenario: &Scenario,
-    table: &scenario::Sidelink,
+    table: &scenario::Pairs,
     groups: &[&Stations],
     seed: u64,
 ) -> Sidelink {
+    let scenario::Pairs { sidelink: table, carrier, ack_filter } = table;
     let pair = |(index, group): (usize, &&Stations)| {
         let mut place = Stream::new(seed, &format!("station{index}/place"));
         let (v4, v6) = address::station(index);
@@ -33,12 +35,12 @@ pub(super) fn sidelink(
         let (to_station, to_peer) =
             if group.direction == Direction::Upload { (acks, data) } else { (data, acks) };
         // The basic scheme discards nothing: a plain buffer is the same.
-        let filtered = scenario.ack_filter.scheme != Scheme::Basic;
+        let filtered = ack_filter.scheme != Scheme::Basic;
         let filter = AckFilterConfig {
-            scheme: scenario.ack_filter.scheme,
+            scheme: ack_filter.scheme,
             limit: table.buffer,
             segment: scenario.tcp_of(group).segment_size,
-            header: scenario.ack_filter.header,
+            header: ack_filter.header,
         };
         let filters =
             [(); 2].map(|()| filtered.then(|| Box::new(AckFilter::new(filter)) as Box<dyn SduQueue + Send>));
@@ -53,7 +55,7 @@ pub(super) fn sidelink(
         }
     };
     let pairs = groups.iter().enumerate().map(pair).collect();
-    Sidelink::new(config(scenario, table), pairs, seed)
+    Sidelink::new(config(table, carrier.as_ref()), pairs, seed)
 }
 
 /// An ordinary station stands still at the pairs' distance from the eNB.
@@ -82,10 +84,11 @@ fn motion(table: &scenario::Sidelink, angle_rad: f64) -> Motion {
     }
 }
 
-fn config(scenario: &Scenario, table: &scenario::Sidelink) -> SidelinkConfig {
-    let carrier = carrier(scenario, table);
+/// `nr` has the carrier of NR.
+fn config(table: &scenario::Sidelink, nr: Option<&scenario::Cell>) -> SidelinkConfig {
+    let carrier = nr.map_or_else(|| Carrier::lte(table.resource_blocks), |cell| nr_carrier(cell, table));
     let clock = SlotClock::new(carrier.numerology);
-    let cell = scenario::Cell { rlc: table.rlc, ..scenario.cell.clone() };
+    let cell = scenario::Cell { rlc: table.rlc, ..nr.cloned().unwrap_or_default() };
     let slot = |at: &Duration| Slot(clock.span(*at).0);
     SidelinkConfig {
         carrier,
@@ -113,17 +116,14 @@ fn config(scenario: &Scenario, table: &scenario::Sidelink) -> SidelinkConfig {
             SidelinkFate::Duplicate => Fate::Duplicate,
         },
         interrupt_harq: table.interrupt_harq,
-        budget: budget(scenario, table),
+        budget: budget(table, nr.and_then(|cell| cell.frequency)),
         reuse_threshold_dbm: table.reuse_threshold_dbm,
     }
 }
 
-/// The carrier of the pairs: that of `[cell]` in NR.
-fn carrier(scenario: &Scenario, table: &scenario::Sidelink) -> Carrier {
-    if scenario.cell.nr.is_none() {
-        return Carrier::lte(table.resource_blocks);
-    }
-    let plan = scenario.cell_plan();
+/// The carrier of the pairs in NR.
+fn nr_carrier(cell: &scenario::Cell, table: &scenario::Sidelink) -> Carrier {
+    let plan = cell.plan();
     let clock = SlotClock::new(plan.numerology);
     Carrier {
         rat: plan.rat,
@@ -132,8 +132,8 @@ fn carrier(scenario: &Scenario, table: &scenario::Sidelink) -> Carrier {
         downlink_prb: plan.downlink_prb,
         uplink_prb: plan.uplink_prb,
         pucch_prb: plan.pucch_prb,
-        decode_delay: clock.span(scenario.cell.decode_delay),
-        sr_period: clock.span(scenario.cell.sr_period),
+        decode_delay: clock.span(cell.decode_delay),
+        sr_period: clock.span(cell.sr_period),
         // Chosen: the finest grants, and an answer in every slot.
         pool: ResourcePool {
             subchannel: table.subchannel.unwrap_or(10),
@@ -142,10 +142,9 @@ fn carrier(scenario: &Scenario, table: &scenario::Sidelink) -> Carrier {
     }
 }
 
-fn budget(scenario: &Scenario, table: &scenario::Sidelink) -> LinkBudget {
-    let of_cell = scenario.cell.frequency.map(|frequency| frequency.0 as f64 / 1e9);
+fn budget(table: &scenario::Sidelink, frequency: Option<Hertz>) -> LinkBudget {
     LinkBudget {
-        carrier_ghz: of_cell.unwrap_or(table.carrier_ghz),
+        carrier_ghz: frequency.map_or(table.carrier_ghz, |frequency| frequency.0 as f64 / 1e9),
         model: PathLossModel::UmaM2135,
         heights: HEIGHTS,
         enb_power_dbm: table.enb_power_dbm,

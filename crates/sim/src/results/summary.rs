@@ -63,7 +63,7 @@ impl Summary {
             paceline,
             scenario: name.to_owned(),
             mode,
-            scheme: scenario.ack_filter.scheme.to_string(),
+            scheme: scenario.access.ack_scheme().to_string(),
             stations: scenario.station_count(),
             measured_s: runs.first().map_or(0.0, |run| run.measured_s),
             mean,

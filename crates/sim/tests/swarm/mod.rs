@@ -187,8 +187,7 @@ fn packets_are_conserved_on_random_links() {
             (group.downlink_sinr, group.uplink_sinr) = (unset.downlink_sinr, unset.uplink_sinr);
             (group.fading, group.coherence) = (unset.fading, unset.coherence);
         }
-        (scenario.cell, scenario.ack_filter) = (scenario::Cell::default(), scenario::AckFilter::default());
-        scenario.link = Some(random_link(&mut stream));
+        scenario.access = scenario::Access::Link(Box::new(random_link(&mut stream)));
         if stream.chance(0.5) {
             scenario.tcp.ecn = EcnMode::On;
         }
@@ -214,7 +213,7 @@ fn packets_are_conserved_on_random_links() {
         let again =
             scenario::load_with("swarm.toml", &scenario.to_toml(), &[], &|_| Ok(trace.clone().into()));
         assert_eq!(again.unwrap(), scenario, "seed {seed}: the resolved file gives the same scenario");
-        let link = scenario.link.as_ref().unwrap();
+        let link = scenario.link().unwrap();
         let present =
             [link.fixed.is_some(), link.trace.is_some(), link.hspa.is_some(), link.lte_early.is_some()];
         kinds[present.iter().position(|is| *is).unwrap()] += 1;

@@ -4,10 +4,10 @@ use paceline_net::{Bytes, Duration, Rate, Stream};
 use paceline_pep::Scheme;
 use paceline_sim::scenario;
 use paceline_sim::scenario::{
-    BlockageModel, Cellular, Deployment, DeploymentModel, Direction, FadingProfile, FixedLink, Handover,
-    HandoverFate, HandoverTrigger, Held, Hop, Link, Movement, PacingPattern, Place, QueueDiscipline, RlcMode,
-    Scenario, Scheduler, Sidelink, SidelinkFate, SidelinkPath, SidelinkSelection, SinrRange, Stations,
-    TraceFile, TraceLink, Traffic, TrailingReport, UdpArrivals,
+    Access, BlockageModel, Cell, Cells, Cellular, Deployment, DeploymentModel, Direction, FadingProfile,
+    FixedLink, Handover, HandoverFate, HandoverTrigger, Held, Hop, Link, Movement, PacingPattern, Pairs,
+    Place, QueueDiscipline, RlcMode, Scenario, Scheduler, Sidelink, SidelinkFate, SidelinkPath,
+    SidelinkSelection, SinrRange, Stations, TraceFile, TraceLink, Traffic, TrailingReport, UdpArrivals,
 };
 use paceline_tcp::{
     BeyondWindow, CwndUnit, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
@@ -125,6 +125,11 @@ fn random_tcp(stream: &mut Stream, tcp: &mut scenario::Tcp) {
     tcp.read_rate = stream.chance(0.2).then(|| Rate(100_000 + stream.below(50_000_000)));
 }
 
+fn cells(scenario: &mut Scenario) -> &mut Cells {
+    let Access::Cells(cells) = &mut scenario.access else { panic!("the scenario has cells") };
+    cells
+}
+
 pub fn random_scenario(stream: &mut Stream) -> Scenario {
     let text = "[[station]]\n[run]\nduration = \"3 s\"\nwarmup = \"1 s\"\n";
     let mut scenario = scenario::load("swarm.toml", text, &[]).unwrap();
@@ -132,7 +137,8 @@ pub fn random_scenario(stream: &mut Stream) -> Scenario {
     scenario.core.hops = (0..stream.below(4)).map(|_| random_hop(stream)).collect();
     let shared = stream.below(4) as usize;
     scenario.core.hops.iter_mut().skip(shared).for_each(|hop| hop.per_cell = true);
-    let cell = &mut scenario.cell;
+    let cells = cells(&mut scenario);
+    let cell = &mut cells.cell;
     let mhz = [1_400_000, 3_000_000, 5_000_000, 10_000_000, 15_000_000, 20_000_000];
     cell.bandwidth.0 = pick(stream, &mhz);
     cell.uplink_bandwidth = stream.chance(0.5).then(|| paceline_net::units::Hertz(pick(stream, &mhz)));
@@ -159,7 +165,7 @@ pub fn random_scenario(stream: &mut Stream) -> Scenario {
     cell.backoff_indicator = Duration::from_millis(pick(stream, &[0, 20, 960]));
     cell.contention_resolution_timer = Duration::from_millis(pick(stream, &[8, 48, 64]));
     cell.max_harq_msg3_tx = 1 + stream.below(5) as u32;
-    scenario.ack_filter.scheme = pick(
+    cells.ack_filter.scheme = pick(
         stream,
         &[
             Scheme::Basic,
@@ -193,7 +199,7 @@ pub fn random_deployment(stream: &mut Stream) -> Scenario {
         (group.downlink_sinr, group.uplink_sinr) = (unset.downlink_sinr, unset.uplink_sinr);
         (group.fading, group.coherence) = (unset.fading, unset.coherence);
     }
-    scenario.deployment = Some(Deployment {
+    cells(&mut scenario).deployment = Some(Deployment {
         model: pick(
             stream,
             &[
@@ -227,12 +233,12 @@ pub fn random_deployment(stream: &mut Stream) -> Scenario {
         prohibit_phr_timer: Duration::from_millis(pick(stream, &[0, 20])),
         path_loss_change_db: pick(stream, &[0, 1, 3, 6]),
     });
-    let deployment = scenario.deployment.as_mut().unwrap();
+    let deployment = cells(&mut scenario).deployment.as_mut().unwrap();
     deployment.served_sites = 1 + stream.below(u64::from(deployment.sites)) as u32;
     deployment.wrap_around = deployment.sites > 1 && stream.chance(0.3);
     scenario.run.duration = Duration::from_millis(1500);
     scenario.run.warmup = Duration::from_millis(500);
-    let cell = &mut scenario.cell;
+    let cell = &mut cells(&mut scenario).cell;
     cell.scheduler = pick(stream, &[Scheduler::RoundRobin, Scheduler::ProportionalFair, Scheduler::MaxCi]);
     cell.outer_loop = stream.chance(0.5);
     cell.discard_timer = stream.chance(0.5).then(|| Duration::from_millis(pick(stream, &[50, 100, 300])));
@@ -262,7 +268,7 @@ fn random_drive(stream: &mut Stream, scenario: &mut Scenario) {
     let ms = |stream: &mut Stream, values: &[u64]| Duration::from_millis(pick(stream, values));
     let trigger = pick(stream, &[HandoverTrigger::EventA3, HandoverTrigger::Scripted, HandoverTrigger::None]);
     let times = if trigger == HandoverTrigger::Scripted { 1 + stream.below(20) } else { 0 };
-    scenario.handover = Some(Handover {
+    cells(scenario).handover = Some(Handover {
         trigger,
         times: (1..=times).map(|at| Duration::from_millis(at * (1400 / times))).collect(),
         a3_offset: paceline_net::units::Db(pick(stream, &[-3.0, 0.0, 3.0])),
@@ -293,14 +299,13 @@ pub fn random_pairs(stream: &mut Stream) -> Scenario {
         (group.fading, group.coherence) = (unset.fading, unset.coherence);
         group.peer = stream.chance(0.7);
     }
-    scenario.cell = scenario::Cell::default();
     let path = |stream: &mut Stream| pick(stream, &[SidelinkPath::Direct, SidelinkPath::Infrastructure]);
     let rlc = pick(stream, &[RlcMode::Um, RlcMode::Am]);
     let (data, acks) = (path(stream), path(stream));
     let selection =
         pick(stream, &[SidelinkSelection::Fixed, SidelinkSelection::BestCqi, SidelinkSelection::Scripted]);
     let times = if selection == SidelinkSelection::Scripted { 1 + stream.below(30) } else { 0 };
-    scenario.sidelink = Some(Sidelink {
+    let mut sidelink = Sidelink {
         resource_blocks: pick(stream, &[6, 25, 50, 100]),
         data,
         acks: if rlc == RlcMode::Am { data } else { acks },
@@ -323,18 +328,18 @@ pub fn random_pairs(stream: &mut Stream) -> Scenario {
         speed_mps: stream.uniform_in(0.0, 60.0),
         cqi_margin_db: pick(stream, &[0.0, 10.0]),
         ..Sidelink::default()
-    });
-    if stream.chance(0.4) {
-        random_nr_pairs(stream, &mut scenario);
-    }
+    };
+    let carrier = stream.chance(0.4).then(|| random_nr_pairs(stream, &mut sidelink));
+    let ack_filter = cells(&mut scenario).ack_filter.clone();
+    scenario.access = Access::Pairs(Box::new(Pairs { sidelink, carrier, ack_filter }));
     if !scenario.has_core() {
         scenario.core = scenario::Core { hops: Vec::new(), ..scenario::Core::default() };
     }
     scenario
 }
 
-/// Makes the carrier of pairs one of NR.
-fn random_nr_pairs(stream: &mut Stream, scenario: &mut Scenario) {
+/// A carrier of pairs in NR.
+fn random_nr_pairs(stream: &mut Stream, table: &mut Sidelink) -> Cell {
     let text = "[cell]\nrat = \"nr\"\nbandwidth = \"20 MHz\"\n[[station]]\n";
     let sr = pick(stream, &["5 ms", "10 ms", "20 ms"]);
     let mut set = vec![format!("cell.sr_period={sr}")];
@@ -345,11 +350,10 @@ fn random_nr_pairs(stream: &mut Stream, scenario: &mut Scenario) {
         3 => set.extend(["cell.numerology=1".into(), "cell.nr.uplink_mcs_table=qam64".into()]),
         _ => {}
     }
-    scenario.cell = scenario::load("swarm.toml", text, &set).unwrap().cell;
-    let table = scenario.sidelink.as_mut().unwrap();
     table.resource_blocks = Sidelink::default().resource_blocks;
     table.subchannel = stream.chance(0.5).then(|| pick(stream, &[10, 12, 15, 20]));
     table.psfch_period = stream.chance(0.5).then(|| pick(stream, &[1, 2, 4]));
+    scenario::load("swarm.toml", text, &set).unwrap().cell().unwrap().clone()
 }
 
 pub fn random_link(stream: &mut Stream) -> Link {

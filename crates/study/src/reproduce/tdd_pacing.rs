@@ -111,7 +111,7 @@ pub fn probe<R: Runner>(part: &Part, set: &[String], runner: &mut R) -> Result<(
     let settings: Vec<String> = settings.chain([String::from("station.count=1")]).collect();
     let scenario = scenario_file::parse(&name, text, &settings).map_err(InputError::from)?;
     let capacity_mbps = runner.simulate(&scenario, scenario.run.seed)?.totals.goodput_mbps;
-    let latency = CellFacts::of(&scenario.cell_plan(), &scenario.cell).latency;
+    let latency = CellFacts::of(scenario.cell().expect("the paper has a cell")).latency;
     let uplink = latency.uplink_with_configured_grant.unwrap_or(latency.uplink_first_pusch);
     Ok((capacity_mbps, latency.downlink.mean_ms + uplink.mean_ms))
 }

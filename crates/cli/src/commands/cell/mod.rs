@@ -35,13 +35,13 @@ enum Command {
 pub fn run(args: &Args) -> Outcome {
     let Command::Show { scenario, json, svg } = &args.command;
     let (name, scenario) = scenario_args::load(scenario)?;
-    if !scenario.has_cell() {
-        let access = if scenario.link.is_some() { "[link]" } else { "[sidelink]" };
+    let Some(cell) = scenario.cell() else {
+        let access = scenario.access.table();
         return Err(Failure::input(format!(
-            "{name}: has a {access} and no cell; name a scenario with a cell"
+            "{name}: has a [{access}] and no cell; name a scenario with a cell"
         )));
-    }
-    let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
+    };
+    let facts = CellFacts::of(cell);
     if let Some(file) = svg {
         write(file, &report::slot_map(&name, &facts))?;
     }

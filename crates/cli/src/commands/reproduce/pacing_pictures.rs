@@ -48,7 +48,7 @@ pub fn pictures(part: &Part, buffer: &str, delay: &str, set: &[String]) -> Outco
             .chain(own)
             .collect();
         let scenario = scenario_file::parse(&name, text, &all)?;
-        let cell = facts.get_or_insert_with(|| CellFacts::of(&scenario.cell_plan(), &scenario.cell));
+        let cell = facts.get_or_insert_with(|| CellFacts::of(scenario.cell().expect("the paper has a cell")));
         let period = cell.period_ms;
         let first = (FROM_MS / period).ceil() * period;
         let times = segments(&scenario);

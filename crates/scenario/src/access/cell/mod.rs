@@ -260,6 +260,10 @@ impl Cell {
         }
         self.nr.get_or_insert_default();
     }
+    /// The carrier of a cell of a loaded scenario.
+    pub fn plan(&self) -> CellPlan {
+        CellPlan::of(self).expect("the scenario was checked")
+    }
     /// Numerology of an NR cell; none where the spacing is not allowed.
     fn mu(&self) -> Option<u8> {
         let of_spacing = |spacing: Hertz| SPACINGS_KHZ.iter().position(|khz| spacing.0 == khz * 1000);

@@ -31,7 +31,7 @@ fn defaults_follow_the_frequency_and_the_duplex() {
         (with(&["rat=nr", "bandwidth=20 MHz", "uplink_bandwidth=10 MHz"]), 0, 106, false),
     ] {
         let scenario = scenario.unwrap();
-        let plan = scenario.cell_plan();
+        let plan = scenario.cell().unwrap().plan();
         assert_eq!((plan.numerology.mu(), plan.downlink_prb), (mu, prb));
         assert_eq!(plan.pattern().is_some(), tdd);
         let again = load("again.toml", &scenario.to_toml(), &[]).unwrap_or_else(|error| panic!("{error}"));
@@ -39,7 +39,7 @@ fn defaults_follow_the_frequency_and_the_duplex() {
     }
     // RLC AM recovers over a fading channel in more time than t-Reordering of RLC UM.
     for (rlc, reordering) in [("rlc=um", 100), ("rlc=am", 500)] {
-        let Rat::Nr(nr) = n78(rlc).unwrap().cell_plan().rat else { panic!("an NR cell") };
+        let Rat::Nr(nr) = n78(rlc).unwrap().cell().unwrap().plan().rat else { panic!("an NR cell") };
         assert_eq!(nr.pdcp_reordering, Some(Duration::from_millis(reordering)), "{rlc}");
     }
     // A scenario of LTE FDD has no key of other cells in its complete form.
@@ -60,7 +60,7 @@ fn patterns_have_three_forms() {
         (format!("pattern=[{table}, {rest}]"), "DDDSUDDSUU 10:2:2"),
     ] {
         let scenario = n78(&form).unwrap_or_else(|error| panic!("{form}: {error}"));
-        assert_eq!(scenario.cell_plan().pattern().unwrap().to_string(), letters);
+        assert_eq!(scenario.cell().unwrap().plan().pattern().unwrap().to_string(), letters);
         assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario, "{form}");
     }
     for (form, part) in [
@@ -164,9 +164,9 @@ fn stations_beyond_the_configured_grants_are_refused() {
 fn lte_tdd_has_its_configurations() {
     let tdd = |key: &str| with(&["tdd_configuration=2", "sr_period=10 ms", key]);
     let scenario = tdd("special_subframe=6").unwrap();
-    assert_eq!(scenario.cell_plan().pattern().unwrap().to_string(), "DSUDDDSUDD 9:3:2");
+    assert_eq!(scenario.cell().unwrap().plan().pattern().unwrap().to_string(), "DSUDDDSUDD 9:3:2");
     assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario);
-    let mode = |keys: &[&str]| with(keys).unwrap().cell_plan().ack_mode;
+    let mode = |keys: &[&str]| with(keys).unwrap().cell().unwrap().plan().ack_mode;
     assert_eq!(mode(&["tdd_configuration=2"]), AckMode::Multiplexing);
     assert_eq!(mode(&["tdd_configuration=2", "ack_mode=bundling"]), AckMode::Bundling);
     assert_eq!(mode(&["tdd_configuration=5"]), AckMode::Bundling);

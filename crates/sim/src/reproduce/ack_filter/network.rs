@@ -1,6 +1,6 @@
 //! Capacities of a scenario's network.
 
-use crate::scenario::{Hop, Scenario};
+use crate::scenario::{Cells, Hop, Scenario};
 use paceline_ran::resource_blocks;
 
 /// Capacities with which the use of a resource is compared.
@@ -22,13 +22,13 @@ pub struct Network {
 impl Network {
     /// Capacities of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
-        let cell = &scenario.cell;
+        let Cells { cell, ack_filter, .. } = scenario.cells().expect("the paper has a cell");
         let uplink = resource_blocks(cell.uplink_bandwidth.unwrap_or(cell.bandwidth).0 / 1000).unwrap_or(100);
         let times = |hop: &Hop| if hop.per_cell { scenario.served_cells() as u64 } else { 1 };
         let narrowest = scenario.core.hops.iter().map(|hop| hop.rate.0 * times(hop)).min();
         Self {
             segment: scenario.tcp.segment_size.0 as f64,
-            header: scenario.ack_filter.header.0 as f64,
+            header: ack_filter.header.0 as f64,
             hop_mbps: narrowest.map(|rate| rate as f64 / 1e6),
             uplink_for_data: 1.0 - f64::from(cell.pucch_prb) / f64::from(uplink),
             sr_occasions_per_s: 1000.0 / cell.sr_period.as_millis().max(1) as f64,

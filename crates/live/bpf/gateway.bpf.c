@@ -32,6 +32,8 @@
 #include "datagram.h"
 #include "experiment.h"
 
+_Static_assert(MAX_EXTENSIONS == NET_MAX_EXTENSIONS && MAX_GTPU_EXTENSIONS == NET_GTPU_MAX_EXTENSIONS, "");
+
 // skb->pkt_type (linux/if_packet.h): sent to this machine's Ethernet address, or to another one.
 #define PACKET_HOST 0
 #define PACKET_OTHERHOST 3

@@ -6,6 +6,8 @@
 // With a pattern whose phase is known, packets leave in the slots before downlink slots: the wait after each
 // transmission is the time that the rate needs on a clock which runs in these slots only.
 //
+// PARTS and BINS are those of net::pacing::CleanDelay, ILLINOIS_... those of the crate tcp (build/constants.rs).
+//
 // CUBIC and Reno grow by the kernel's functions. Illinois (Liu, Basar, Srikant 2008) is computed here, with
 // the shifts of Linux. BBR has no place here: its rate is its own.
 
@@ -22,9 +24,6 @@ char LICENSE[] SEC("license") = "GPL";
 
 #define NS_PER_SEC 1000000000ULL
 #define NS_PER_MS 1000000ULL
-// Parts of a period whose least round-trip times are kept, for two periods (as net::pacing::CleanDelay).
-#define PARTS 8
-#define BINS (2 * PARTS)
 // Interval in which a flow's statistics are copied.
 #define REPORT_NS (100 * NS_PER_MS)
 // A connection of a fixed rate makes up for at most this much time in which it sent too little. Chosen: a
@@ -453,7 +452,7 @@ __u32 BPF_PROG(illinois_ssthresh, struct sock *sk)
 {
 	struct state *now = state(sk);
 	__u32 beta = now ? now->beta : ILLINOIS_BETA_MAX, window = tcp_sk(sk)->snd_cwnd;
-	__u32 left = window - (__u32)((__u64)window * beta >> ILLINOIS_BETA_SHIFT);
+	__u32 left = window - (__u32)((__u64)window * beta / ILLINOIS_BETA_SCALE);
 
 	return left > 2 ? left : 2;
 }

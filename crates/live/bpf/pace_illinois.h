@@ -1,21 +1,8 @@
 // TCP Illinois (Liu, Basar, Srikant 2008) in integers: growth and reduction of the window follow the mean
-// queueing delay of a round trip. Constants are those of Linux's tcp_illinois.
+// queueing delay of a round trip. The constants are those of Linux's tcp_illinois:
+// growth in 1/128 segments per round trip, reduction in 1/64 of the window.
 
 #pragma once
-
-// Growth per round trip in 1/128 segments: 10 at most, 0.3 at least, 1 without delay information.
-#define ILLINOIS_ALPHA_SHIFT 7
-#define ILLINOIS_ALPHA_BASE (1 << ILLINOIS_ALPHA_SHIFT)
-#define ILLINOIS_ALPHA_MAX (10 * ILLINOIS_ALPHA_BASE)
-#define ILLINOIS_ALPHA_MIN (3 * ILLINOIS_ALPHA_BASE / 10)
-// Reduction after a loss in 1/64 of the window: a half at most and without information, an eighth at least.
-#define ILLINOIS_BETA_SHIFT 6
-#define ILLINOIS_BETA_MAX (1 << (ILLINOIS_BETA_SHIFT - 1))
-#define ILLINOIS_BETA_MIN (1 << (ILLINOIS_BETA_SHIFT - 3))
-// Windows below these segments grow as in Reno.
-#define ILLINOIS_LEAST_WINDOW 15
-// Round trips of low delay before the growth becomes largest again.
-#define ILLINOIS_LOW_ROUNDS 5
 
 static __always_inline void illinois_begin_round(struct state *state, __u32 snd_nxt)
 {
@@ -63,7 +50,7 @@ static __always_inline __u32 illinois_alpha(struct state *state, __u64 mean, __u
 	if (mean <= low) {
 		if (!state->was_above)
 			return ILLINOIS_ALPHA_MAX;
-		if (++state->low_rounds < ILLINOIS_LOW_ROUNDS)
+		if (++state->low_rounds < ILLINOIS_THETA)
 			return state->alpha;
 		state->low_rounds = 0;
 		state->was_above = 0;
@@ -90,7 +77,7 @@ static __always_inline __u32 illinois_beta(__u64 mean, __u64 largest)
 
 static __always_inline void illinois_end_round(struct tcp_sock *tp, struct state *state)
 {
-	if (tp->snd_cwnd < ILLINOIS_LEAST_WINDOW) {
+	if (tp->snd_cwnd < ILLINOIS_SMALL_WINDOW) {
 		state->alpha = ILLINOIS_ALPHA_BASE;
 		state->beta = ILLINOIS_BETA_MAX;
 	} else if (state->rtt_count) {

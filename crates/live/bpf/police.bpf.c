@@ -1,5 +1,6 @@
 /* ACK policer at tc: the twin of crates/pep/src/ack_policer, function by function. Rules have the numbers of
- * docs/police.md. The programs read packets and drop pure ACKs; they write no packet. */
+ * docs/police.md, constants come from the Rust files (build/constants.rs). The programs read packets and drop
+ * pure ACKs; they write no packet. */
 #include <linux/bpf.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
@@ -10,23 +11,6 @@ _Static_assert(SK_BUFF_TSTAMP == __builtin_offsetof(struct __sk_buff, tstamp), "
 _Static_assert(SK_BUFF_GSO_SIZE == __builtin_offsetof(struct __sk_buff, gso_size), "");
 _Static_assert(REASONS == 24, "the counters have one place for each reason");
 
-#define NS_PER_S 1000000000ULL
-#define UNKNOWN_RTT_GAP_NS 10000000ULL
-#define MIN_RECOVERY_NS 100000000ULL
-#define SPARSE_GAP_NS 100000000ULL
-#define MIN_GAP_NS 1000000ULL
-#define SLOW_START_GAP_NS 500000ULL
-#define FLAT_ROUNDS 3
-#define ONE 65536U
-#define MAX_DEBT (8 * ONE)
-#define ACKS_PER_RTT 4
-#define FIRST_SEGMENTS_COUNT 64
-#define SEGMENTS_PER_GAP 512
-#define SPARSE_RUN 16
-#define THINNED_SEGMENTS 4
-#define MEAN_SHIFT 3
-#define CERTAIN_SEGMENTS 2
-
 #define FIN 0x001
 #define SYN 0x002
 #define RST 0x004
@@ -36,23 +20,8 @@ _Static_assert(REASONS == 24, "the counters have one place for each reason");
 #define CWR 0x080
 #define AE 0x100
 
-#define MARK_SACK 0x01
-#define MARK_OPTIONS 0x02
-#define MARK_SPECIAL 0x04
-#define MARK_IP_ECN 0x08
-#define MARK_FORBIDS 0x10
-#define MARK_TIMESTAMPS 0x20
-#define MARK_SCALE 0x40
-
-#define SEEN_ACK 1
-#define SEEN_DATA 2
-#define SEEN_PUSH 4
-#define SEEN_MISSED 8
-
 enum phase { UNKNOWN, SYN_POLICED, SYN_DATA, SYN_ACK, OPEN, BARRED, CLOSED };
 
-/* Connections that are remembered. Chosen: 250 B each; the least recently used one makes room. */
-#define MAX_FLOWS 131072
 #define TABLE_OF_ONE 1
 
 /* Actions of TCX, by linux/bpf.h of 6.6; the next program decides, or the packet is dropped. */
@@ -355,7 +324,7 @@ static __always_inline int state(const struct flow *flow, __u64 now, const struc
 		return FIRST_ADVANCE;
 	if (now < flow->off_until)
 		return RECOVERY;
-	if (flow->acked < FIRST_SEGMENTS_COUNT * at_most_64k(flow->segment))
+	if (flow->acked < SEGMENTS_BEFORE_DROPS * at_most_64k(flow->segment))
 		return FIRST_SEGMENTS;
 	if (flow->run < SPARSE_RUN || now - flow->ack_at > SPARSE_GAP_NS)
 		return SPARSE;

@@ -1,19 +1,7 @@
 /* Headers of a frame down to TCP: the twin of crates/pep/src/ack_policer/frame.rs, in the same steps. */
 
-#define ETHERTYPE_IPV4 0x0800
-#define ETHERTYPE_IPV6 0x86dd
 #define ETHERTYPE_VLAN 0x8100
 #define ETHERTYPE_QINQ 0x88a8
-#define ETHERTYPE_PPPOE 0x8864
-#define PPP_IPV4 0x0021
-#define PPP_IPV6 0x0057
-#define GTP_U_PORT 2152
-#define GTP_U_G_PDU 255
-#define MAX_GTP_EXTENSIONS 4
-#define MAX_GTP_EXTENSION_LEN 32
-#define PROTOCOL_TCP 6
-#define PROTOCOL_UDP 17
-#define MAX_OPTIONS 40
 
 /* All headers end before this offset: Ethernet, two tags, PPPoE, IPv6, UDP, GTP-U with four extension
  * headers, IPv4 and TCP with options. */

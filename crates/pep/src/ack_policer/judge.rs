@@ -11,7 +11,7 @@ use paceline_net::TcpFlags;
 const ACKS_PER_RTT: u64 = 4;
 /// Rule 16: segments that are acknowledged before anything is dropped, at the beginning and after a sign of
 /// loss. Chosen: the rule's value.
-const FIRST_SEGMENTS: u32 = 64;
+const SEGMENTS_BEFORE_DROPS: u32 = 64;
 /// Rule 15: a kept ACK acknowledges at most one segment for as many acknowledged since the beginning or the
 /// last sign of loss, so that slow start and a path that loses packets keep their ACKs. Chosen: of 64, 256,
 /// 512 and 1024 by the grid of scripts/police/grid.py; docs/police.md has the figures.
@@ -118,7 +118,7 @@ fn state(flow: &Flow, now: u64, ack: &Segment) -> Option<Reason> {
     if now < flow.off_until {
         return Some(Reason::Recovery);
     }
-    if flow.acked < FIRST_SEGMENTS * flow.segment.min(65_535) {
+    if flow.acked < SEGMENTS_BEFORE_DROPS * flow.segment.min(65_535) {
         return Some(Reason::FirstSegments);
     }
     if flow.run < SPARSE_RUN || now.wrapping_sub(flow.ack_at) > SPARSE_GAP_NS {

@@ -1,70 +1,10 @@
-//! Compiles the kernel programs with clang, and translates the layouts that they share with Rust
-//! (`bpf/shared.h`, `bpf/police.h`).
+//! Translates the layouts that C and Rust share (`bpf/shared.h`, `bpf/police.h`, `bpf/pace.h`) to Rust.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-/// Each kernel program with its header of shared layouts: `bpf/gateway.bpf.c` with `bpf/shared.h` gives
-/// `gateway.bpf.o` and `layout.rs`.
-const PROGRAMS: [Program; 3] = [
-    Program { name: "gateway", shared: "shared", layout: "layout" },
-    Program { name: "police", shared: "police", layout: "police_layout" },
-    Program { name: "pace", shared: "pace", layout: "pace_layout" },
-];
-const FOLDER: &str = "bpf";
-
-struct Program {
-    name: &'static str,
-    shared: &'static str,
-    layout: &'static str,
-}
-
-fn main() {
-    println!("cargo:rerun-if-changed={FOLDER}");
-    println!("cargo:rerun-if-changed=build.rs");
-    let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
-    let out = PathBuf::from(variable("OUT_DIR"));
-    let arch = variable("CARGO_CFG_TARGET_ARCH");
-    // Debian keeps <asm/types.h> in a folder of the architecture, and in another one for cross-compilers.
-    let includes = [
-        variable("DEP_BPF_INCLUDE"),
-        format!("/usr/include/{arch}-linux-gnu"),
-        format!("/usr/{arch}-linux-gnu/include"),
-        FOLDER.to_owned(),
-    ];
-    for Program { name, shared, layout } in PROGRAMS {
-        let path = format!("{FOLDER}/{shared}.h");
-        let header = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        let parsed = Layout::parse(&header);
-        let (rust, asserts) = (out.join(format!("{layout}.rs")), out.join(format!("{layout}.h")));
-        for (path, text) in [(&rust, parsed.rust()), (&asserts, parsed.asserts(shared))] {
-            std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        }
-        let source = format!("{FOLDER}/{name}.bpf.c");
-        compile(&source, &includes, &asserts, &out.join(format!("{name}.bpf.o")));
-    }
-}
-
-fn compile(source: &str, includes: &[String], asserts: &Path, object: &Path) {
-    let mut clang = Command::new(std::env::var("CLANG").unwrap_or_else(|_| "clang".into()));
-    clang.args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf", "-c", source, "-o"]).arg(object);
-    // Objects have no place of the build in them, so that two builds in different folders are equal.
-    let here = std::env::current_dir().unwrap_or_else(|error| panic!("the present folder: {error}"));
-    let folders = [(here.as_path(), "bpf-sources"), (object.parent().unwrap_or(object), "bpf-generated")];
-    let folders = folders.into_iter().chain(includes.first().map(|folder| (Path::new(folder), "libbpf")));
-    clang.args(folders.map(|(folder, name)| format!("-ffile-prefix-map={}={name}", folder.display())));
-    clang.args(includes.iter().map(|folder| format!("-I{folder}"))).arg("-include").arg(asserts);
-    match clang.status() {
-        Ok(status) if status.success() => {}
-        Ok(status) => panic!("clang could not compile {source}: {status}"),
-        Err(error) => panic!("cannot run clang: {error} (Debian: apt-get install clang)"),
-    }
-}
 
 /// The declarations of `bpf/shared.h`.
 #[derive(Default)]
-struct Layout {
+pub struct Layout {
     constants: Vec<(String, u64)>,
     structs: Vec<Struct>,
 }
@@ -96,7 +36,7 @@ enum Kind {
 
 impl Layout {
     /// Parses the header; panics at anything that it does not understand.
-    fn parse(header: &str) -> Self {
+    pub fn parse(header: &str) -> Self {
         let mut layout = Self::default();
         let mut declarations = String::new();
         for line in header.lines() {
@@ -169,7 +109,7 @@ impl Layout {
         }
     }
 
-    fn rust(&self) -> String {
+    pub fn rust(&self) -> String {
         let mut text = String::new();
         for (name, value) in &self.constants {
             let _ = writeln!(text, "pub const {name}: u32 = {value};");
@@ -178,7 +118,7 @@ impl Layout {
         text
     }
     /// Assertions for the C compiler, so that an error of this translation does not compile.
-    fn asserts(&self, shared: &str) -> String {
+    pub fn asserts(&self, shared: &str) -> String {
         let mut text = format!("#include \"{shared}.h\"\n");
         for Struct { name, members, size, .. } in &self.structs {
             let _ = writeln!(text, "_Static_assert(sizeof(struct {name}) == {size}, \"\");");

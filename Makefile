@@ -24,13 +24,12 @@ test: ## everything that CI checks
 quick: ## format, clippy and unit tests of the crates that differ from the last commit
 	@scripts/quick.sh
 
-lint: ## formatting, clippy, licences, circles of files, prose, documents, and the Python scripts by ruff and mypy
+lint: ## formatting, clippy, licences, prose, documents, and the Python scripts by ruff and mypy
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
 	scripts/check_wasm.sh
 	scripts/check_licences.sh
-	scripts/check_circles.py
 	scripts/check_prose.py
 	scripts/check_documents.py
 	scripts/lint_python.sh

@@ -76,7 +76,7 @@ struct {
 
 /* ---- limiter.rs ---- */
 
-static __always_inline int asks(struct limiter *limiter, const struct policy *policy, __u64 now, __u32 bytes,
+static __always_inline int is_over(struct limiter *limiter, const struct policy *policy, __u64 now, __u32 bytes,
 				__u64 kept_at, __u64 rtt)
 {
 	if (policy->limit == LIMIT_RATE) {
@@ -439,7 +439,7 @@ static __always_inline int judge(struct flow *flow, struct limiter *limiter, con
 	if (policy->mode == MODE_PUBLISHED) {
 		if (!is_ack)
 			return NOT_ACK;
-		if (asks(limiter, policy, now, segment->len, flow->kept_at, round_trip(flow))) {
+		if (is_over(limiter, policy, now, segment->len, flow->kept_at, round_trip(flow))) {
 			on_drop(limiter, policy);
 			return DROPPED;
 		}
@@ -453,7 +453,7 @@ static __always_inline int judge(struct flow *flow, struct limiter *limiter, con
 			reason = state(flow, now, segment);
 		if (reason == DROPPED)
 			reason = floors(flow, policy, now, segment);
-		if (!asks(limiter, policy, now, segment->len, flow->kept_at, round_trip(flow)))
+		if (!is_over(limiter, policy, now, segment->len, flow->kept_at, round_trip(flow)))
 			reason = WITHIN_LIMIT;
 		else if (reason == DROPPED)
 			on_drop(limiter, policy);

@@ -4,7 +4,7 @@ use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use std::io::{self, IsTerminal, Write, stdin, stdout};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 // Control sequences of xterm: alternate screen on, cursor off; and back.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l";
@@ -57,14 +57,9 @@ impl Terminal {
         }
     }
     fn size(&self) -> (usize, usize) {
-        let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-        // SAFETY: the kernel writes a `winsize`, which lives here.
-        #[allow(unsafe_code)]
-        let known = unsafe { libc::ioctl(stdout().as_raw_fd(), libc::TIOCGWINSZ as _, &raw mut size) } == 0;
-        if known && size.ws_row > 0 && size.ws_col > 0 {
-            (size.ws_row.into(), size.ws_col.into())
-        } else {
-            (24, 80)
+        match rustix::termios::tcgetwinsize(stdout()) {
+            Ok(size) if size.ws_row > 0 && size.ws_col > 0 => (size.ws_row.into(), size.ws_col.into()),
+            _ => (24, 80),
         }
     }
 }

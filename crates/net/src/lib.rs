@@ -12,6 +12,7 @@ pub mod node;
 pub mod pacing;
 pub mod packet;
 pub mod queue;
+pub mod ranges;
 pub mod rng;
 pub mod seq;
 pub mod tdd;
@@ -31,6 +32,7 @@ pub use packet::{
     TcpHeader, TcpOptions, Timestamps, Transport,
 };
 pub use queue::{DropTail, QueueCounters, SduQueue, Waited};
+pub use ranges::Ranges;
 pub use rng::Stream;
 pub use seq::SeqNumber;
 pub use tdd::{SlotKind, SlotPattern};

@@ -2,6 +2,7 @@
 //! access, where tables of another access are refused; a scenario becomes a file again.
 
 use crate::access::cell::RatName;
+use crate::checks::in_force;
 use crate::limits::{self, Problem};
 use crate::{
     Accelerator, Access, AckFilter, Cell, Cells, Core, Deployment, Handover, Link, Pairs, Path, Run,
@@ -150,6 +151,15 @@ impl File {
             stations,
         };
         toml::Table::try_from(file).expect("a scenario is made of tables and scalars")
+    }
+}
+
+impl Scenario {
+    /// The scenario as a file with every key that acts, defaults included.
+    pub fn to_toml(&self) -> String {
+        let mut table = File::table_of(self);
+        in_force::remove_idle(&mut table);
+        toml::to_string(&table).expect("a scenario is made of tables and scalars")
     }
 }
 

@@ -36,8 +36,6 @@ pub use queue::{Codel, QueueDiscipline};
 pub use stations::{Direction, SinrRange, Stations, Traffic, UdpArrivals};
 pub use tcp::{StationTcp, Tcp};
 
-use checks::in_force;
-use file::File;
 use limits::{Allowed, Limit, Section, key, quantities, relation};
 use paceline_net::Duration;
 use schemars::JsonSchema;
@@ -158,11 +156,5 @@ impl Scenario {
     pub fn traces_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut TraceFile)> {
         let link = if let Access::Link(link) = &mut self.access { Some(link) } else { None };
         link.into_iter().flat_map(|link| link.traces_mut())
-    }
-    /// The scenario as a file with every key that acts, defaults included.
-    pub fn to_toml(&self) -> String {
-        let mut table = File::table_of(self);
-        in_force::remove_idle(&mut table);
-        toml::to_string(&table).expect("a scenario is made of tables and scalars")
     }
 }

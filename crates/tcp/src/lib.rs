@@ -19,7 +19,6 @@ mod ecn;
 pub mod limits;
 pub mod options;
 pub mod profile;
-mod ranges;
 mod receiver;
 mod sender;
 mod stats;

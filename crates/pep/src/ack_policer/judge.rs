@@ -37,7 +37,7 @@ pub fn judge(flow: &mut Flow, limiter: &mut Limiter, policy: &Policy, now: u64, 
         if !is_ack {
             return Reason::NotAck;
         }
-        let dropped = limiter.asks(&policy.limit, now, segment.len, flow.kept_at, flow.rtt());
+        let dropped = limiter.is_over(&policy.limit, now, segment.len, flow.kept_at, flow.rtt());
         if dropped {
             limiter.on_drop(&policy.limit);
         } else {
@@ -48,7 +48,7 @@ pub fn judge(flow: &mut Flow, limiter: &mut Limiter, policy: &Policy, now: u64, 
     let protected = if is_ack { protection(flow, policy, now, segment) } else { None };
     let reason = if !is_ack {
         Reason::NotAck
-    } else if !limiter.asks(&policy.limit, now, segment.len, flow.kept_at, flow.rtt()) {
+    } else if !limiter.is_over(&policy.limit, now, segment.len, flow.kept_at, flow.rtt()) {
         Reason::WithinLimit
     } else if let Some(reason) = protected {
         reason

@@ -73,7 +73,7 @@ pub struct Limiter {
 impl Limiter {
     /// Whether an ACK of `bytes` is to be dropped at `now`. `kept_at`: when the connection's last ACK was
     /// kept; `rtt`: its round trip in ns, 0 if unknown.
-    pub fn asks(&mut self, limit: &Limit, now: u64, bytes: u32, kept_at: u64, rtt: u64) -> bool {
+    pub fn is_over(&mut self, limit: &Limit, now: u64, bytes: u32, kept_at: u64, rtt: u64) -> bool {
         match *limit {
             Limit::Rate { bytes_per_s, burst } => {
                 let rate = bytes_per_s.max(1);
@@ -114,11 +114,11 @@ mod tests {
         let limit = Limit::Rate { bytes_per_s: 10_000, burst: 5_000 };
         let mut limiter = Limiter::default();
         let start = 1_000 * NS_PER_S;
-        let burst = (0..200).filter(|_| !limiter.asks(&limit, start, 52, 0, 0)).count();
+        let burst = (0..200).filter(|_| !limiter.is_over(&limit, start, 52, 0, 0)).count();
         assert_eq!(burst, 96, "5000 / 52");
         let mut passed = 0;
         for ms in 1..=10_000u64 {
-            passed += u32::from(!limiter.asks(&limit, start + ms * 1_000_000, 52, 0, 0));
+            passed += u32::from(!limiter.is_over(&limit, start + ms * 1_000_000, 52, 0, 0));
         }
         assert!((1_921..=1_924).contains(&passed), "10 s at 10 kB/s are 1923 ACKs of 52 bytes: {passed}");
     }
@@ -128,7 +128,7 @@ mod tests {
         let limit = Limit::Share(ONE * 4 / 5);
         let (mut limiter, mut dropped, mut run) = (Limiter::default(), 0, 0);
         for ack in 0..10_000 {
-            if limiter.asks(&limit, ack, 52, 0, 0) {
+            if limiter.is_over(&limit, ack, 52, 0, 0) {
                 limiter.on_drop(&limit);
                 dropped += 1;
                 run += 1;
@@ -144,9 +144,9 @@ mod tests {
     fn a_share_of_all_drops_all_and_of_none_none() {
         let (mut all, mut none) = (Limiter::default(), Limiter::default());
         for ack in 0..100 {
-            assert!(all.asks(&Limit::Share(ONE), ack, 52, 0, 0));
+            assert!(all.is_over(&Limit::Share(ONE), ack, 52, 0, 0));
             all.on_drop(&Limit::Share(ONE));
-            assert!(!none.asks(&Limit::Share(0), ack, 52, 0, 0));
+            assert!(!none.is_over(&Limit::Share(0), ack, 52, 0, 0));
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct TestBed {
     /// The last TSval of the server at the client, and of the client at the server.
     pub echo: [u32; 2],
     pub window: u16,
+    /// Whether the device's data may be acknowledged early.
+    pub early_acks: bool,
     /// Packets that the accelerator has sent.
     pub to_client: Vec<Packet>,
     pub to_server: Vec<Packet>,
@@ -59,6 +61,7 @@ impl TestBed {
             client_next: 1,
             echo: [0; 2],
             window: WINDOW,
+            early_acks: true,
             to_client: Vec::new(),
             to_server: Vec::new(),
         }
@@ -135,7 +138,7 @@ impl TestBed {
         self.accelerator.invariants();
     }
     pub fn input(&mut self, side: Side, packet: Packet) {
-        self.accelerator.input(self.now, side, packet);
+        self.accelerator.input_of(self.now, side, packet, self.early_acks);
         self.collect();
     }
     pub fn server_sends(&mut self, packet: Packet) {

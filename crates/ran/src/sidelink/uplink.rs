@@ -13,7 +13,7 @@ use crate::decibel::{Sinr, from_db};
 use crate::duplex::Direction;
 use crate::mac::buffer_report::BufferReport;
 use crate::mac::pdu::{self as mac, BsrDue};
-use crate::mac::scheduler::{self, Budget, Policy};
+use crate::mac::scheduler::{self, Budget, Candidate, Policy};
 use crate::mcs::Mcs;
 use crate::prb::PrbSet;
 use crate::slot::Slot;
@@ -23,26 +23,45 @@ use paceline_net::DropReason;
 /// simulator does.
 const CONFLICT_PERIOD_MS: u64 = 1000;
 
+/// A hop in the uplink band.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Hop {
+    pair: usize,
+    /// The direction: the index of the flow in its pair.
+    flow: usize,
+    air: Air,
+}
+
+impl Hop {
+    /// The hop with this place in the order of pairs, flows and hops: the scheduler's number for it.
+    fn numbered(number: usize) -> Self {
+        let air = if number.is_multiple_of(2) { Air::Direct } else { Air::Up };
+        Self { pair: number / 4, flow: number / 2 % 2, air }
+    }
+    fn number(self) -> usize {
+        2 * self.flow_number() + usize::from(!self.is_direct())
+    }
+    /// The place of its flow in the order of pairs and flows.
+    fn flow_number(self) -> usize {
+        2 * self.pair + self.flow
+    }
+    fn is_direct(self) -> bool {
+        self.air == Air::Direct
+    }
+}
+
 /// PRBs of a slot that are given to a flow.
 struct Taken {
-    index: usize,
+    hop: Hop,
     prbs: PrbSet,
     /// Whether the transmission is on a direct link, whose PRBs another one may have too.
     direct: bool,
 }
 
-fn is_direct(index: usize) -> bool {
-    index.is_multiple_of(2)
-}
-/// A hop in the uplink band: pair, flow and hop of an index, which orders them.
-fn hop_of(index: usize) -> (usize, usize, Air) {
-    (index / 4, index / 2 % 2, if is_direct(index) { Air::Direct } else { Air::Up })
-}
-
 impl Sidelink {
-    /// The indices of all hops in the uplink band.
-    fn hops_up(&self) -> std::ops::Range<usize> {
-        0..4 * self.pairs.len()
+    /// All hops in the uplink band, in order.
+    fn hops_up(&self) -> impl Iterator<Item = Hop> + use<> {
+        (0..4 * self.pairs.len()).map(Hop::numbered)
     }
     /// HARQ gives a block up.
     pub(super) fn give_up(&mut self, slot: Slot, pair: usize, flow: usize, air: Air, process: usize) {
@@ -53,15 +72,15 @@ impl Sidelink {
     }
     /// The receivers' verdicts on the first hops' blocks, and reports to the eNB.
     pub(super) fn judge_blocks(&mut self, slot: Slot) {
-        for index in self.hops_up() {
-            let (pair, flow, air) = hop_of(index);
+        for hop in self.hops_up() {
+            let Hop { pair, flow, air } = hop;
             for process in self.pairs[pair].flows[flow].mac(air).harq.due(slot) {
                 let own = self.pairs[pair].flows[flow].sender(air);
                 let to_enb = own.for_enb(process);
                 let Some(block) = own.mac.harq.block(process) else { continue };
                 let first_sent_at = block.first_sent_at;
                 if block.decoded {
-                    // The eNB overhears no report on a direct link.
+                    // The eNB does not receive a report that goes over a direct link.
                     let report = block.pdu.bsr.filter(|_| to_enb);
                     own.access.estimate.on_decoded(first_sent_at, report, 0);
                     own.mac.finish(process);
@@ -89,14 +108,14 @@ impl Sidelink {
     }
     fn grant_for(&mut self, slot: Slot, at: Slot) {
         let (turn, mut taken, mut wanting) = (self.radio.turn(at), Vec::new(), false);
-        for index in self.hops_up() {
-            let (pair, flow, air) = hop_of(index);
+        for hop in self.hops_up() {
+            let Hop { pair, flow, air } = hop;
             let own = self.pairs[pair].flows[flow].sender_ref(air);
             wanting |= own.access.unanswered.is_some() || own.access.estimate.bytes() > 0;
             if let Some(process) = turn
                 && let Some(block) = own.mac.harq.block(process)
             {
-                taken.push(Taken { index, prbs: block.prbs, direct: !own.for_enb(process) });
+                taken.push(Taken { hop, prbs: block.prbs, direct: !own.for_enb(process) });
             }
         }
         if turn.is_none() {
@@ -117,38 +136,37 @@ impl Sidelink {
     }
     /// Asynchronous HARQ: grants for the failed blocks whose verdict is known, one per hop and slot.
     fn grant_retransmissions(&mut self, slot: Slot, at: Slot, taken: &mut Vec<Taken>) {
-        for index in self.hops_up() {
-            let (pair, flow, air) = hop_of(index);
+        for hop in self.hops_up() {
+            let Hop { pair, flow, air } = hop;
             let own = self.pairs[pair].flows[flow].sender(air);
             let Some(process) = own.mac.harq.due(slot).next() else { continue };
             let Some(block) = own.mac.harq.block(process) else { continue };
             let (n_prb, mcs, direct) = (block.n_prb, block.mcs, !own.for_enb(process));
             let used = taken.iter().fold(PrbSet::NONE, |used, other| used.with(other.prbs));
-            let hop = if direct { Air::Direct } else { Air::Up };
-            let prbs = self.radio.pick(hop, self.radio.band().without(used), n_prb);
+            let over = if direct { Air::Direct } else { Air::Up };
+            let prbs = self.radio.pick(over, self.radio.band().without(used), n_prb);
             if prbs.len() < u32::from(n_prb) {
                 continue;
             }
             let own = self.pairs[pair].flows[flow].sender(air);
             own.access.grants.push_back(Grant { slot: at, prbs, mcs, process, kind: GrantKind::Again });
             own.mac.harq.await_retransmission(process);
-            taken.push(Taken { index, prbs, direct });
+            taken.push(Taken { hop, prbs, direct });
         }
     }
     /// The HARQ process of a new block: the one whose turn the slot is, or a free one.
-    fn process_for(&self, index: usize, at: Slot) -> Option<usize> {
-        let (pair, flow, air) = hop_of(index);
+    fn process_for(&self, Hop { pair, flow, air }: Hop, at: Slot) -> Option<usize> {
         let own = self.pairs[pair].flows[flow].sender_ref(air);
         let granted = own.access.grants.iter().map(|grant| grant.process);
         self.radio.turn(at).or_else(|| own.mac.harq.free_but(granted))
     }
     /// Short grants, of one PRB each, answer requests.
     fn grant_reports(&mut self, slot: Slot, at: Slot, taken: &mut Vec<Taken>) {
-        for index in self.hops_up() {
-            let (pair, flow, air) = hop_of(index);
+        for hop in self.hops_up() {
+            let Hop { pair, flow, air } = hop;
             let asked = self.pairs[pair].flows[flow].sender_ref(air).access.unanswered;
             let due = asked.is_some_and(|at| slot.since(at) >= self.radio.request_processing());
-            if !due || taken.iter().any(|other| other.index == index) {
+            if !due || taken.iter().any(|other| other.hop == hop) {
                 continue;
             }
             let used = taken.iter().fold(PrbSet::NONE, |used, other| used.with(other.prbs));
@@ -156,23 +174,21 @@ impl Sidelink {
             if prbs.is_empty() {
                 return;
             }
-            let Some(process) = self.process_for(index, at) else { continue };
+            let Some(process) = self.process_for(hop, at) else { continue };
             let mcs = self.mcs(pair, flow, Air::Up);
             let access = &mut self.pairs[pair].flows[flow].sender(air).access;
             access.unanswered = None;
             access.grants.push_back(Grant { slot: at, prbs, mcs, process, kind: GrantKind::Short });
-            taken.push(Taken { index, prbs, direct: false });
+            taken.push(Taken { hop, prbs, direct: false });
         }
     }
     /// Flows with data as candidates, in the order in which they are served.
     fn rank_data(&mut self, slot: Slot, at: Slot, taken: &[Taken]) {
         self.candidates.clear();
-        for index in self.hops_up() {
-            let (pair, flow, air) = hop_of(index);
+        for hop in self.hops_up() {
+            let Hop { pair, flow, air } = hop;
             let bytes = self.pairs[pair].flows[flow].sender_ref(air).access.estimate.bytes();
-            if bytes == 0
-                || taken.iter().any(|other| other.index == index)
-                || self.process_for(index, at).is_none()
+            if bytes == 0 || taken.iter().any(|other| other.hop == hop) || self.process_for(hop, at).is_none()
             {
                 continue;
             }
@@ -180,44 +196,48 @@ impl Sidelink {
             let needed = self.pairs[pair].block_bytes(flow, air, bytes.into());
             let wanted = self.radio.wanted(air, mcs, at, needed);
             let bits = mcs.bits_per_prb(self.radio.size(air, at), self.radio.band().len() as u16);
-            let candidate = self.pairs[pair].flows[flow].mac_ref(air).candidate(slot, index, wanted, bits);
+            let candidate =
+                self.pairs[pair].flows[flow].mac_ref(air).candidate(slot, hop.number(), wanted, bits);
             self.candidates.push(candidate);
         }
         scheduler::rank(slot, Policy::RoundRobin, &mut self.candidates, usize::MAX);
     }
     fn share(&mut self, at: Slot, mut free: PrbSet) {
         // A share is at least the smallest grant.
-        let least = self.candidates.iter().map(|own| self.radio.least(hop_of(own.station).2)).max();
+        let least = self.candidates.iter().map(|own| self.radio.least(Hop::numbered(own.station).air)).max();
         let max_grants =
             self.candidates.len().min((free.len() / u32::from(least.unwrap_or(1))).max(1) as usize);
         let budget = Budget { n_prb: free.len() as u16, max_grants, granularity: 1 };
         scheduler::distribute(Policy::RoundRobin, &mut self.candidates, budget, &mut self.allocations);
         for place in 0..self.allocations.len() {
-            let (index, n_prb) = self.allocations[place];
-            let prbs = self.radio.pick(hop_of(index).2, free, n_prb);
+            let (number, n_prb) = self.allocations[place];
+            let hop = Hop::numbered(number);
+            let prbs = self.radio.pick(hop.air, free, n_prb);
             free = free.without(prbs);
-            self.grant_data(at, index, prbs);
+            self.grant_data(at, hop, prbs);
         }
     }
     /// Shares of the PRBs among the flows that conflict with each other; what a flow leaves goes to others.
     fn share_with_reuse(&mut self, at: Slot, taken: &mut Vec<Taken>) {
         let band = self.radio.band();
-        let flows: Vec<(usize, u16)> = self.candidates.iter().map(|c| (c.station, c.wanted_prb)).collect();
+        let hop = |of: &Candidate| (Hop::numbered(of.station), of.wanted_prb);
+        let hops: Vec<(Hop, u16)> = self.candidates.iter().map(hop).collect();
         let given = taken.len();
         for round in 0..2 {
-            for (place, &(index, wanted)) in flows.iter().enumerate() {
-                let direct = is_direct(index);
-                let conflicts = |other: usize, other_direct: bool| {
-                    other != index && !(direct && other_direct && !self.conflicts.0[index / 2][other / 2])
+            for (place, &(hop, wanted)) in hops.iter().enumerate() {
+                let direct = hop.is_direct();
+                let reusable = |other: Hop| !self.conflicts.0[hop.flow_number()][other.flow_number()];
+                let conflicts = |other: Hop, other_direct: bool| {
+                    other != hop && !(direct && other_direct && reusable(other))
                 };
-                let rivals = flows.iter().filter(|(other, _)| conflicts(*other, is_direct(*other)));
+                let rivals = hops.iter().filter(|(other, _)| conflicts(*other, other.is_direct()));
                 let share = band.len().div_ceil(1 + rivals.count() as u32);
-                let share = share.max(self.radio.least(hop_of(index).2).into());
-                let others = taken.iter().filter(|other| conflicts(other.index, other.direct));
+                let share = share.max(self.radio.least(hop.air).into());
+                let others = taken.iter().filter(|other| conflicts(other.hop, other.direct));
                 let used = others.fold(PrbSet::NONE, |used, other| used.with(other.prbs));
                 if round == 0 {
                     let prbs = band.without(used).lowest(share.min(wanted.into()));
-                    taken.push(Taken { index, prbs, direct });
+                    taken.push(Taken { hop, prbs, direct });
                 } else {
                     let own = taken[given + place].prbs;
                     let more = u32::from(wanted).saturating_sub(own.len());
@@ -227,18 +247,18 @@ impl Sidelink {
             }
         }
         for own in &taken[given..] {
-            let prbs = self.radio.pick(hop_of(own.index).2, own.prbs, own.prbs.len() as u16);
-            self.grant_data(at, own.index, prbs);
+            let prbs = self.radio.pick(own.hop.air, own.prbs, own.prbs.len() as u16);
+            self.grant_data(at, own.hop, prbs);
         }
     }
-    fn grant_data(&mut self, at: Slot, index: usize, prbs: PrbSet) {
+    fn grant_data(&mut self, at: Slot, hop: Hop, prbs: PrbSet) {
         if prbs.is_empty() {
             return;
         }
-        let (pair, flow, air) = hop_of(index);
+        let Hop { pair, flow, air } = hop;
         let mcs = self.mcs(pair, flow, air);
         let bits = mcs.block_bits(self.radio.size(air, at), prbs.len() as u16);
-        let Some(process) = self.process_for(index, at) else { return };
+        let Some(process) = self.process_for(hop, at) else { return };
         let own = self.pairs[pair].flows[flow].sender(air);
         own.access.estimate.on_grant(at, bits / 8);
         own.mac.on_scheduled(at, bits);
@@ -249,8 +269,8 @@ impl Sidelink {
     pub(super) fn transmit(&mut self, slot: Slot) {
         self.sent.clear();
         let turn = self.radio.turn(slot);
-        for index in self.hops_up() {
-            let (pair, flow, air) = hop_of(index);
+        for hop in self.hops_up() {
+            let Hop { pair, flow, air } = hop;
             let own = self.pairs[pair].flows[flow].sender(air);
             let again = turn.and_then(|process| Some((process, own.mac.harq.block(process)?.prbs)));
             let grant = if again.is_none() { own.access.take_grant(slot) } else { None };

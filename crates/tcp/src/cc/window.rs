@@ -88,13 +88,15 @@ impl Window {
     }
     /// Growth of Reno by `acked` bytes: slow start up to ssthresh, then one segment per window.
     pub fn grow(&mut self, acked: Bytes) {
-        let mut acked = self.counts(acked);
-        if self.in_slow_start() {
-            acked = self.slow_start(acked);
-        }
+        let acked = self.after_slow_start(acked);
         if acked > 0 {
             self.increase(self.cwnd, acked);
         }
+    }
+    /// Slow start by `acked` bytes, as far as the window is in it; returns the counts that remain.
+    pub fn after_slow_start(&mut self, acked: Bytes) -> u32 {
+        let acked = self.counts(acked);
+        if self.in_slow_start() { self.slow_start(acked) } else { acked }
     }
     /// Half the window, at least two segments: the ssthresh of Reno after a loss.
     pub fn half(&self) -> u32 {

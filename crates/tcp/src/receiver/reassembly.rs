@@ -9,9 +9,8 @@ use crate::application::Reader;
 use crate::config::EndpointConfig;
 use crate::ecn::MarkEffect;
 use crate::options::BeyondWindow;
-use crate::ranges::RangeSet;
 use crate::timestamps::is_older;
-use paceline_net::{Duration, Instant, SackBlocks, SeqNumber};
+use paceline_net::{Duration, Instant, Ranges, SackBlocks, SeqNumber};
 
 /// An arriving segment with data or FIN.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +27,7 @@ pub(crate) struct Receiver {
     first_seq: SeqNumber,
     rcv_nxt: u64,
     /// Data received above a gap.
-    held: RangeSet,
+    held: Ranges,
     /// Kept between calls to reuse its memory.
     gaps: Vec<(u64, u64)>,
     /// The ranges of `held` that changed last, newest first.
@@ -58,7 +57,7 @@ impl Receiver {
         Self {
             first_seq: irs + 1,
             rcv_nxt: 0,
-            held: RangeSet::default(),
+            held: Ranges::default(),
             gaps: Vec::new(),
             recent: [(0, 0); 4],
             duplicate: None,
@@ -247,7 +246,9 @@ impl Receiver {
     }
     /// Holds an out-of-order range; `None` if all of it was received already.
     fn hold(&mut self, now: Instant, start: u64, end: u64, times: &Times) -> Option<u64> {
-        let block = self.held.insert(start, end, &mut self.gaps);
+        self.gaps.clear();
+        self.gaps.extend(self.held.gaps(start, end));
+        let block = self.held.insert(start, end);
         if self.gaps.is_empty() {
             self.acks.acknowledge_now();
         } else {

@@ -25,7 +25,7 @@ const GSO_ECN: u8 = 0x80;
 pub const ICMP: u8 = 1;
 /// The IP protocol number of ICMPv6 (IANA).
 pub const ICMPV6: u8 = 58;
-/// Bytes of a VLAN_TYPES tag (IEEE 802.1Q).
+/// Bytes of a VLAN tag (IEEE 802.1Q).
 const TAG_LEN: usize = 4;
 /// EtherTypes of VLAN_TYPES tags (IEEE 802.1Q: C-tag and S-tag).
 const VLAN_TYPES: [u16; 2] = [0x8100, 0x88a8];

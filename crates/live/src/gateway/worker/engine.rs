@@ -1,10 +1,10 @@
-//! A worker's packet processing, without its sockets: the policy of each device, and the accelerators that
-//! apply it.
+//! A worker's packet processing, without its sockets: the policy of each device, and the accelerator that
+//! applies it.
 //!
-//! Devices with the action `accelerate` and devices with the action `relay` have an accelerator each; the
-//! second sends no early acknowledgments (exposure 0). Uplink packets of devices with the action `filter` go
-//! to the [`Uplink`] queue. Packets of two networks (VLANs) that use the same addresses and ports at the same
-//! time are forwarded unchanged. Fragments are put together ahead of all this, if the accelerators have their
+//! Packets of devices with the actions `accelerate` and `relay` go to the accelerator, which acknowledges
+//! nothing early for the second. Uplink packets of devices with the action `filter` go to the [`Uplink`]
+//! queue. Packets of two networks (VLANs) that use the same addresses and ports at the same time are
+//! forwarded unchanged. Fragments are put together ahead of all this, if the accelerator has their
 //! connection, and the datagrams that leave are cut into fragments again.
 
 use super::uplink::{Line, Uplink};
@@ -48,14 +48,12 @@ pub enum Fate {
     ForwardAndLeave(FlowKey, Outgoing),
 }
 
-/// The accelerators and the uplink queue of a worker.
+/// The accelerator and the uplink queue of a worker.
 pub struct Engine {
     accelerator: Accelerator,
-    /// The configuration of this accelerator, with early acknowledgments.
+    /// The configuration of the accelerator, with early acknowledgments.
     built: AcceleratorConfig,
     early_acks: bool,
-    /// The accelerator without early acknowledgments; None if no policy has the action `relay`.
-    relay: Option<Accelerator>,
     uplink: Option<Uplink>,
     policies: Table,
     clamp: Clamp,
@@ -70,15 +68,15 @@ pub struct Engine {
     ambiguous_networks: u64,
     /// Packets without a valid TCP header.
     unreadable: u64,
-    /// Packets of the accelerators for connections whose link header is unknown.
+    /// Packets of the accelerator for connections whose link header is unknown.
     unknown_links: u64,
     /// Probes of servers after a change of tunnel.
     server_probes: u64,
     /// Captures of single connections.
     pub taps: Taps,
     seed: u64,
-    /// The policies have changed at run time: a connection may be in another accelerator than its device's
-    /// policy says.
+    /// The policies have changed at run time: the accelerator may have a connection whose device's policy
+    /// has another action now.
     policies_changed: bool,
 }
 
@@ -104,23 +102,14 @@ fn link_limit(config: &GatewayConfig) -> usize {
     2 * (config.limits.max_flows + config.limits.max_openings) / config.workers
 }
 
-/// The configuration of one of two accelerators, which share the memory equally, or of the only one.
-fn with_part_of_memory(mut config: AcceleratorConfig, two: bool) -> AcceleratorConfig {
-    config.memory.0 /= if two { 2 } else { 1 };
-    config
-}
-
 impl Engine {
     /// An engine without connections. `seed` is the key of hash tables, which outsiders must not know.
     pub fn new(config: &GatewayConfig, role: Role, line: Arc<Line>, seed: u64) -> Self {
-        let has_relay = config.policy.iter().any(|policy| policy.action == Action::Relay);
-        let built = with_part_of_memory(config.accelerator(seed), has_relay);
-        let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
+        let built = config.accelerator(seed);
         Self {
             accelerator: Accelerator::new(built.clone()),
             built,
             early_acks: true,
-            relay: has_relay.then(|| Accelerator::new(relay)),
             uplink: Uplink::new(&config.filter, line),
             policies: Table::new(&config.policy),
             clamp: Clamp::default(),
@@ -141,19 +130,12 @@ impl Engine {
         }
     }
 
-    /// Takes over the part of the configuration that may change at run time. Connections stay in their
-    /// accelerator.
+    /// Takes over the part of the configuration that may change at run time. The accelerator keeps its
+    /// connections.
     pub fn configure(&mut self, config: &GatewayConfig) {
-        let has_relay = config.policy.iter().any(|policy| policy.action == Action::Relay);
-        let built = with_part_of_memory(config.accelerator(self.seed), has_relay || self.relay.is_some());
         let policies = Table::new(&config.policy);
-        let relay = AcceleratorConfig { exposure: Bytes(0), ..built.clone() };
-        self.built = built;
+        self.built = config.accelerator(self.seed);
         self.set_accelerator_config();
-        match &mut self.relay {
-            Some(accelerator) => accelerator.set_config(relay),
-            None => self.relay = has_relay.then(|| Accelerator::new(relay)),
-        }
         if let Egress::Bridge(links) = &mut self.egress {
             links.set_limit(link_limit(config));
         }
@@ -176,10 +158,7 @@ impl Engine {
 
     /// Prefetches the connections' state of packets that are taken next.
     pub fn prefetch(&self, side: Side, arrivals: &[Arrival]) {
-        let packets = arrivals.iter().filter_map(Arrival::packet);
-        for accelerator in self.accelerators() {
-            accelerator.prefetch(side, packets.clone());
-        }
+        self.accelerator.prefetch(side, arrivals.iter().filter_map(Arrival::packet));
     }
 
     /// Handles a packet that arrived from `side` with the link header `link`.
@@ -194,40 +173,38 @@ impl Engine {
                 self.unreadable += 1;
                 return self.forward(side, link, packet);
             }
-            // A packet-too-big message: the kernel forwards it, and the accelerators learn the path MTU.
-            self.accelerators_mut().for_each(|accelerator| accelerator.input(now, side, packet.clone()));
+            // A packet-too-big message: the kernel forwards it, and the accelerator learns the path MTU.
+            self.accelerator.input(now, side, packet);
             return Fate::Handled;
         };
         let key = if side == Side::Server { key } else { key.reversed() };
         let tunnelled = link.tunnel().is_some();
         let (syn, data) = (tcp.flags.contains(TcpFlags::SYN), tcp.payload_len > 0);
         let ends_offload = side == Side::Server && (data || tcp.flags.contains(TcpFlags::FIN));
-        let Self { accelerator, relay, egress, .. } = self;
-        let is_accelerated =
-            |key: &FlowKey| accelerator.knows(key) || relay.as_ref().is_some_and(|relay| relay.knows(key));
+        let Self { accelerator, egress, .. } = self;
         if let Egress::Bridge(links) = egress
-            && !links.learn(now, (key, syn), side.other(), link.clone(), is_accelerated)
+            && !links.learn(now, (key, syn), side.other(), link.clone(), |key| accelerator.knows(key))
         {
             self.ambiguous_networks += 1;
             return self.forward(side, link, packet);
         }
         self.taps.on_packet(now, &key, (side, false), &packet, &[]);
         let action = self.action(&key);
-        let accelerator = match (action, &mut self.relay, &mut self.uplink) {
-            (Action::Relay, Some(relay), _) => relay,
-            (Action::Filter, _, Some(uplink)) if side == Side::Mobile => {
+        match (action, &mut self.uplink) {
+            (Action::Filter, Some(uplink)) if side == Side::Mobile => {
                 uplink.push(now, packet);
                 return Fate::Handled;
             }
-            (Action::Leave, _, _) if !syn => {
+            (Action::Leave, _) if !syn => {
                 return match self.forward(side, link, packet) {
                     Fate::Forward(frame) => Fate::ForwardAndLeave(key, frame),
                     _ => Fate::LeaveToKernel(key),
                 };
             }
-            (Action::Filter | Action::Leave, _, _) => return self.forward(side, link, packet),
-            _ => &mut self.accelerator,
-        };
+            (Action::Filter | Action::Leave, _) => return self.forward(side, link, packet),
+            (Action::Accelerate | Action::Relay, _) => {}
+        }
+        let accelerator = &mut self.accelerator;
         if tunnelled && !syn && !accelerator.knows(&key) {
             let left = side == Side::Server && data;
             if left {
@@ -237,7 +214,7 @@ impl Engine {
             return if left { Fate::LeaveToKernel(key) } else { fate };
         }
         let take_back = ends_offload && accelerator.is_offloaded(&key);
-        accelerator.input(now, side, packet);
+        accelerator.input_of(now, side, packet, action == Action::Accelerate);
         match side {
             Side::Server if data && !syn && !accelerator.knows(&key) => Fate::LeaveToKernel(key),
             Side::Server if take_back => Fate::TakeBack(key),
@@ -249,10 +226,10 @@ impl Engine {
 
     /// A fragment: the datagram that it completes is handled like all others.
     fn take_fragment(&mut self, now: Instant, side: Side, link: Link, packet: Packet) -> Fate {
-        let Self { fragments, accelerator, relay, .. } = self;
+        let Self { fragments, accelerator, .. } = self;
         let takes = |(side, _): &(Side, Link), key: &FlowKey| {
             let key = if *side == Side::Server { *key } else { key.reversed() };
-            accelerator.knows(&key) || relay.as_ref().is_some_and(|relay| relay.knows(&key))
+            accelerator.knows(&key)
         };
         let whole = fragments.insert(now, (side, link), packet, takes);
         self.forward_fragments(now);
@@ -318,17 +295,17 @@ impl Engine {
 
     /// Marks a connection's upload as left to the kernel. False if that is not allowed any more.
     pub fn offload_upload(&mut self, key: &FlowKey) -> bool {
-        self.accelerators_mut().any(|accelerator| accelerator.offload(key))
+        self.accelerator.offload(key)
     }
 
-    /// The action for a connection: after a change of policies, that of the accelerator that has it.
+    /// The action for a connection. The accelerator keeps one whose device's policy now says something else,
+    /// without early acknowledgments.
     fn action(&self, key: &FlowKey) -> Action {
-        if self.policies_changed && self.accelerator.knows(key) {
-            Action::Accelerate
-        } else if self.policies_changed && self.relay.as_ref().is_some_and(|relay| relay.knows(key)) {
-            Action::Relay
-        } else {
-            self.policies.action(key.dst)
+        match self.policies.action(key.dst) {
+            Action::Filter | Action::Leave if self.policies_changed && self.accelerator.knows(key) => {
+                Action::Relay
+            }
+            action => action,
         }
     }
 
@@ -370,7 +347,7 @@ impl Engine {
         }
     }
     fn next_transmission(&mut self, now: Instant) -> Option<Transmission> {
-        if let Some(transmission) = self.accelerators_mut().find_map(|own| own.poll_transmit(now)) {
+        if let Some(transmission) = self.accelerator.poll_transmit(now) {
             return Some(transmission);
         }
         let packet = self.uplink.as_mut()?.pop(now)?;
@@ -381,21 +358,19 @@ impl Engine {
     pub fn next_timer(&self) -> Option<Instant> {
         let uplink = self.uplink.as_ref().and_then(Uplink::next_at);
         let fragments = self.fragments.next_at();
-        self.accelerators().filter_map(Accelerator::next_timer).chain(uplink).chain(fragments).min()
+        [self.accelerator.next_timer(), uplink, fragments].into_iter().flatten().min()
     }
     /// Runs timers that are due. Calling early is harmless.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.forward_fragments(now);
-        for accelerator in self.accelerators_mut() {
-            if accelerator.next_timer().is_some_and(|at| at <= now) {
-                accelerator.handle_timeout(now);
-            }
+        if self.accelerator.next_timer().is_some_and(|at| at <= now) {
+            self.accelerator.handle_timeout(now);
         }
     }
 
     /// See [`Accelerator::drain`].
     pub fn drain(&mut self, now: Instant, limit: Duration) {
-        self.accelerators_mut().for_each(|accelerator| accelerator.drain(now, limit));
+        self.accelerator.drain(now, limit);
     }
     /// Lets the uplink queue's packets leave at once, see [`Uplink::release`].
     pub fn release(&mut self) {
@@ -411,70 +386,55 @@ impl Engine {
     }
     /// See [`Accelerator::hold_device`].
     pub fn hold_device(&mut self, device: IpAddr, until: Instant) {
-        self.accelerators_mut().for_each(|accelerator| accelerator.hold_device(device, until));
+        self.accelerator.hold_device(device, until);
     }
     /// See [`Accelerator::resume`].
     pub fn resume(&mut self) {
-        self.accelerators_mut().for_each(Accelerator::resume);
+        self.accelerator.resume();
     }
     /// See [`Accelerator::abort`].
     pub fn abort(&mut self, now: Instant) {
-        self.accelerators_mut().for_each(|accelerator| accelerator.abort(now));
+        self.accelerator.abort(now);
     }
     /// See [`Accelerator::on_absence`].
     pub fn on_absence(&mut self, now: Instant) {
-        self.accelerators_mut().for_each(|accelerator| accelerator.on_absence(now));
+        self.accelerator.on_absence(now);
     }
     /// See [`Accelerator::set_overloaded`].
     pub fn set_overloaded(&mut self, overloaded: bool) {
-        self.accelerators_mut().for_each(|accelerator| accelerator.set_overloaded(overloaded));
+        self.accelerator.set_overloaded(overloaded);
     }
-    /// Connections in the accelerators.
+    /// Connections in the accelerator.
     pub fn flow_count(&self) -> usize {
-        self.accelerators().map(Accelerator::flow_count).sum()
+        self.accelerator.flow_count()
     }
     /// Numbers of connections that were detached and reset so far.
     pub fn released_flows(&self) -> (u64, u64) {
-        let stats = || self.accelerators().map(Accelerator::stats);
-        (stats().map(|stats| stats.flows_detached).sum(), stats().map(|stats| stats.flows_reset).sum())
+        let stats = self.accelerator.stats();
+        (stats.flows_detached, stats.flows_reset)
     }
     /// Handshakes and connections without data that are remembered.
     pub fn opening_count(&self) -> usize {
-        self.accelerators().map(Accelerator::opening_count).sum()
+        self.accelerator.opening_count()
     }
-    /// Whether a connection is in an accelerator.
+    /// Whether a connection is in the accelerator.
     pub fn knows(&self, key: &FlowKey) -> bool {
-        self.accelerators().any(|accelerator| accelerator.knows(key))
+        self.accelerator.knows(key)
     }
     /// A page of connections, from a position on.
     pub fn flows(&self, from: u32) -> Page<FlowSnapshot> {
-        self.page(from, Accelerator::flows_from)
+        self.accelerator.flows_from(from, PAGE)
     }
-    /// A page of devices, from a position on. A device with connections in both accelerators is listed twice.
+    /// A page of devices, from a position on.
     pub fn devices(&self, from: u32) -> Page<DeviceSnapshot> {
-        self.page(from, Accelerator::devices_from)
-    }
-    /// Positions in the second accelerator have the highest bit set.
-    fn page<T>(&self, from: u32, ask: impl Fn(&Accelerator, u32, u32) -> Page<T>) -> Page<T> {
-        /// Chosen: no accelerator has as many positions.
-        const SECOND: u32 = 1 << 31;
-        match &self.relay {
-            Some(relay) if from & SECOND != 0 => {
-                let (entries, next) = ask(relay, from & !SECOND, PAGE);
-                (entries, next.map(|next| next | SECOND))
-            }
-            relay => {
-                let (entries, next) = ask(&self.accelerator, from, PAGE);
-                (entries, next.or(relay.as_ref().map(|_| SECOND)))
-            }
-        }
+        self.accelerator.devices_from(from, PAGE)
     }
     /// Switches the journal of the accelerator on.
     pub fn keep_journal(&mut self) {
         self.accelerator.keep_journal();
     }
     /// Writes the accelerator's changes to the journal, before any packet leaves. Then clears the records of
-    /// connections without exposure, looking at `sweep` connections. The relay never has exposure.
+    /// connections without exposure, looking at `sweep` connections.
     pub fn write_journal(&mut self, journal: &mut Writer, sweep: usize) {
         let Self { accelerator, egress, .. } = self;
         let link = |key: &FlowKey, side: Side| egress.find(key, side);
@@ -483,27 +443,26 @@ impl Engine {
             accelerator.journal_sweep(sweep, |slot, record| journal.write(slot, record, link));
         }
     }
-    /// Adds gauges and histograms of the accelerators to a snapshot.
+    /// Adds gauges and histograms of the accelerator to a snapshot.
     pub fn add_to(&self, snapshot: &mut Snapshot) {
         snapshot.flow_count = self.flow_count() as u64;
         snapshot.openings = self.opening_count() as u64;
         (snapshot.exposure, snapshot.held) = (self.exposure(), self.held());
-        let sharing = self.accelerators().map(Accelerator::sharing_devices).sum::<usize>();
-        snapshot.sharing_devices = sharing as u64;
-        self.accelerators().for_each(|accelerator| snapshot.add_histograms(accelerator.stats()));
+        snapshot.sharing_devices = self.accelerator.sharing_devices() as u64;
+        snapshot.add_histograms(self.accelerator.stats());
     }
     /// Bytes acknowledged to servers that clients have not acknowledged.
     pub fn exposure(&self) -> u64 {
-        self.accelerators().map(Accelerator::exposure).sum()
+        self.accelerator.exposure()
     }
     /// Bytes held.
     pub fn held(&self) -> u64 {
-        self.accelerators().map(Accelerator::held).sum()
+        self.accelerator.held()
     }
-    /// Counters of the accelerators and of the ACK filter.
+    /// Counters of the accelerator and of the ACK filter.
     pub fn counters(&self) -> CounterValues {
         let mut counters = CounterValues::default();
-        self.accelerators().for_each(|accelerator| counters.add_accelerator(accelerator.stats()));
+        counters.add_accelerator(self.accelerator.stats());
         counters.extend([
             (Counter::AmbiguousNetworks, self.ambiguous_networks),
             (Counter::FramesUnreadable, self.unreadable),
@@ -512,12 +471,5 @@ impl Engine {
         ]);
         self.uplink.iter().for_each(|uplink| uplink.add_counters(&mut counters));
         counters
-    }
-
-    fn accelerators_mut(&mut self) -> impl Iterator<Item = &mut Accelerator> {
-        std::iter::once(&mut self.accelerator).chain(&mut self.relay)
-    }
-    fn accelerators(&self) -> impl Iterator<Item = &Accelerator> {
-        std::iter::once(&self.accelerator).chain(&self.relay)
     }
 }

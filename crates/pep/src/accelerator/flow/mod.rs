@@ -16,7 +16,6 @@ mod doubtful_reset;
 pub(in crate::accelerator) mod from_server;
 mod memory;
 pub(in crate::accelerator) mod paws;
-mod ranges;
 mod server_segments;
 mod steps;
 pub(in crate::accelerator) mod to_client;

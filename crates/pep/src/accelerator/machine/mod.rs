@@ -105,12 +105,16 @@ impl Accelerator {
     }
 
     /// A packet arrives from `side`. Fragments of a connection's datagrams wait for each other.
-    pub fn input(&mut self, now: Instant, side: Side, mut packet: Packet) {
+    pub fn input(&mut self, now: Instant, side: Side, packet: Packet) {
+        self.input_of(now, side, packet, true);
+    }
+    /// The same; `early_acks`: whether data of the packet's device may be acknowledged early from now on.
+    pub fn input_of(&mut self, now: Instant, side: Side, mut packet: Packet, early_acks: bool) {
         self.packets += 1;
         packet.offload.unnumbered = false; // it has the identification of its sender
         let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header().copied()) else {
             if is_fragment(&packet) {
-                return self.on_fragment(now, side, packet);
+                return self.on_fragment(now, side, packet, early_acks);
             }
             self.on_other(now, side, &packet);
             return self.shared.pass(side, packet);
@@ -133,7 +137,7 @@ impl Accelerator {
                 self.end_replaced(slot);
                 self.shared.pass(side, packet);
             }
-            (Some(slot), _) => self.on_segment(now, slot, side, packet),
+            (Some(slot), _) => self.on_segment(now, slot, side, packet, early_acks),
             (None, Side::Mobile) => {
                 if self.openings.on_client(now, &key, &packet, &tcp) {
                     self.shared.stats.bypass(BypassReason::OneSided);
@@ -143,13 +147,13 @@ impl Accelerator {
                 }
                 self.shared.pass(side, packet);
             }
-            (None, Side::Server) => self.on_unknown(now, key, packet, &tcp),
+            (None, Side::Server) => self.on_unknown(now, key, packet, &tcp, early_acks),
         }
     }
 
     /// A fragment: the datagram that it completes is handled as a segment; fragments of other connections
     /// pass.
-    fn on_fragment(&mut self, now: Instant, side: Side, packet: Packet) {
+    fn on_fragment(&mut self, now: Instant, side: Side, packet: Packet, early_acks: bool) {
         let Self { fragments, flows, openings, .. } = self;
         let takes = |side: &Side, key: &FlowKey| {
             let key = if *side == Side::Server { *key } else { key.reversed() };
@@ -158,7 +162,7 @@ impl Accelerator {
         let whole = fragments.insert(now, side, packet, takes);
         self.pass_fragments(now);
         if let Some((side, packet)) = whole {
-            self.input(now, side, packet);
+            self.input_of(now, side, packet, early_acks);
         }
     }
     /// Forwards the fragments that are not put together.
@@ -208,14 +212,14 @@ impl Accelerator {
     }
 
     /// A segment of the server that belongs to no accelerated connection.
-    fn on_unknown(&mut self, now: Instant, key: FlowKey, packet: Packet, tcp: &TcpHeader) {
+    fn on_unknown(&mut self, now: Instant, key: FlowKey, packet: Packet, tcp: &TcpHeader, early_acks: bool) {
         if tcp.flags.contains(TcpFlags::RST) {
             self.openings.take(&key);
         } else if tcp.payload_len == 0 {
             self.openings.on_server(&key, tcp);
         } else {
             match self.admit(now, key, &packet) {
-                Ok(slot) => return self.on_segment(now, slot, Side::Server, packet),
+                Ok(slot) => return self.on_segment(now, slot, Side::Server, packet, early_acks),
                 Err(reason) => {
                     self.openings.take(&key);
                     self.shared.stats.bypass(reason);
@@ -299,9 +303,10 @@ impl Accelerator {
         false
     }
 
-    fn on_segment(&mut self, now: Instant, slot: u32, side: Side, packet: Packet) {
+    fn on_segment(&mut self, now: Instant, slot: u32, side: Side, packet: Packet, early_acks: bool) {
         let Some(entry) = self.flows.get_mut(slot) else { return };
         let Some(device) = self.devices.get_mut(entry.device) else { return };
+        device.early_acks = early_acks;
         let mut cx = self.shared.context(now, device);
         let verdict = match side {
             Side::Server => {

@@ -82,6 +82,7 @@ impl Shared {
     /// The arguments of a call of one of the device's connections.
     pub fn context(&mut self, now: Instant, device: &Device) -> Context<'_> {
         let limit = memory::device_limit(&self.config, self.held - device.held);
+        let exposure_room = memory::exposure_room(&self.config, self.exposure);
         Context {
             now,
             past_window: device.past_window,
@@ -89,7 +90,7 @@ impl Shared {
             unseen_packets: self.unseen_until > now,
             share: memory::share(&self.config, device.need, device.active, limit),
             ahead: device.ahead(&self.config),
-            exposure_room: memory::exposure_room(&self.config, self.exposure),
+            exposure_room: if device.early_acks { exposure_room } else { 0 },
             buffers_low: 4 * device.held > 3 * limit,
             buffers_full: memory::is_full(&self.config, self.held, device.held, limit),
             config: &self.config,

@@ -219,6 +219,25 @@ fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     assert!(have >= acked, "all acknowledged data is delivered");
 }
 
+#[test]
+fn early_acknowledgments_stop_and_begin_with_the_device() {
+    let mut bed = TestBed::open_with(AcceleratorConfig::default(), |bed| bed.early_acks = false);
+    let end = bed.send(1, 4);
+    bed.wait(15);
+    assert_eq!((bed.exposure(), bed.stats().early_acks), (0, 0));
+    bed.early_acks = true;
+    let end = bed.send(end, 4);
+    bed.wait(15);
+    assert_eq!(bed.exposure(), end - 1);
+    bed.early_acks = false;
+    bed.send(end, 4);
+    bed.wait(15);
+    assert_eq!(bed.exposure(), end - 1, "what was acknowledged stays so");
+    bed.ack(end);
+    bed.wait(15);
+    assert_eq!(bed.exposure(), 0);
+}
+
 /// Row "FIN, half-close": a FIN is never acknowledged early; the last segment is held back; directions are
 /// independent.
 #[test]

@@ -12,7 +12,6 @@
 mod config;
 mod entity;
 mod pdu;
-mod ranges;
 mod rx;
 mod sdus;
 mod status;

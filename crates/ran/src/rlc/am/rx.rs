@@ -2,9 +2,9 @@
 
 use super::config::AmConfig;
 use super::pdu::{Pdu, WINDOW, distance, plus};
-use super::ranges::Ranges;
 use super::status::{Nack, Status, TO_THE_END, len_of};
 use crate::slot::{Slot, SlotSpan};
+use paceline_net::Ranges;
 use std::collections::VecDeque;
 
 #[derive(Clone, Debug)]
@@ -152,10 +152,10 @@ impl Rx {
     pub fn received_ranges(&self) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for state in &self.received {
-            let all = [(0, state.len.unwrap_or(0))];
-            let parts = if state.complete { &all[..] } else { &state.parts.0[..] };
-            for (from, to) in parts {
-                let (from, to) = (state.start + u64::from(*from), state.start + u64::from(*to));
+            let all = state.complete.then(|| (0, state.len.unwrap_or(0)));
+            let parts = state.parts.iter().filter(|_| !state.complete);
+            for (from, to) in all.into_iter().chain(parts) {
+                let (from, to) = (state.start + u64::from(from), state.start + u64::from(to));
                 match ranges.last_mut().filter(|last| last.1 == from) {
                     Some(last) => last.1 = to,
                     None => ranges.push((from, to)),
@@ -208,7 +208,7 @@ struct Reception {
     /// Position in the stream of SDUs at which the PDU begins; valid once a part has been received.
     start: u64,
     /// Received byte ranges of an incomplete PDU.
-    parts: Ranges,
+    parts: Ranges<u32>,
     /// Length in bytes, once the last byte has been received.
     len: Option<u32>,
     complete: bool,
@@ -238,15 +238,10 @@ impl Reception {
         if self.parts.is_empty() {
             return nack(Nack { sn, range: None });
         }
-        let mut at = 0;
-        for (from, to) in &self.parts.0 {
-            if *from > at {
-                nack(Nack { sn, range: Some((at, *from)) });
-            }
-            at = *to;
-        }
+        let end = self.parts.end().unwrap_or(0);
+        self.parts.gaps(0, end).for_each(|gap| nack(Nack { sn, range: Some(gap) }));
         if self.len.is_none() {
-            nack(Nack { sn, range: Some((at, TO_THE_END)) });
+            nack(Nack { sn, range: Some((end, TO_THE_END)) });
         }
     }
 }

@@ -3,11 +3,11 @@
 
 use super::config::AmConfig;
 use super::pdu::{MAX_DATA, MAX_LENGTH_INDICATOR, MODULUS, Pdu, WINDOW, distance, header_len, plus};
-use super::ranges::Ranges;
 use super::sdus::Sdus;
 use super::status::{Nack, Status, TO_THE_END};
 use crate::pdcp;
 use crate::slot::Slot;
+use paceline_net::Ranges;
 use std::collections::VecDeque;
 
 /// A transmitted PDU from VT(A) on.
@@ -19,7 +19,7 @@ struct Sent {
     acknowledged: bool,
     /// RETX_COUNT; none before the PDU is first considered for retransmission.
     retx_count: Option<u32>,
-    pending: Ranges,
+    pending: Ranges<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -175,7 +175,7 @@ impl Tx {
         } else {
             header_len(true, sdus.elements(begin, begin + u64::from(data))) + data
         };
-        sent.pending.remove_front(data);
+        sent.pending.remove_below(from + data);
         self.retx_bytes -= u64::from(data);
         self.retx_pdus -= u32::from(sent.pending.is_empty());
         Some(Pdu {
@@ -222,7 +222,7 @@ impl Tx {
         let pdu = &mut self.window[at];
         pdu.acknowledged = true;
         if !pdu.pending.is_empty() {
-            self.retx_bytes -= u64::from(pdu.pending.bytes());
+            self.retx_bytes -= u64::from(pdu.pending.total());
             self.retx_pdus -= 1;
             pdu.pending = Ranges::default();
         }
@@ -234,14 +234,14 @@ impl Tx {
         if pdu.acknowledged {
             return;
         }
-        let before = pdu.pending.bytes();
+        let before = pdu.pending.total();
         for range in ranges {
             let (from, to) = range.unwrap_or((0, TO_THE_END));
             if from < to.min(pdu.len) {
                 pdu.pending.insert(from, to.min(pdu.len));
             }
         }
-        let added = pdu.pending.bytes() - before;
+        let added = pdu.pending.total() - before;
         if added == 0 {
             return;
         }

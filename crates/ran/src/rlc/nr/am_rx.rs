@@ -5,17 +5,18 @@
 
 use super::am_block::AmConfig;
 use super::headers::longest_pdu;
-use super::ranges::Ranges;
+use super::ranges::{END, has_gap, is_complete};
 use super::ring::Ring;
 use super::status::{FIXED_BYTES, Nack, Status, join};
 use crate::slot::Slot;
+use paceline_net::Ranges;
 
 /// The receiving side.
 #[derive(Clone, Debug)]
 pub struct Rx {
     config: AmConfig,
     /// Bytes received of the SDUs from RX_Next to RX_Next_Highest.
-    received: Ring<Ranges>,
+    received: Ring<Ranges<u32>>,
     /// RX_Highest_Status: SDUs below it may be reported as missing.
     highest_status: u64,
     /// RX_Next_Status_Trigger: the number after the SDU that started t-Reassembly.
@@ -66,10 +67,10 @@ impl Rx {
             return false;
         }
         received.insert(from, to);
-        let complete = received.is_complete();
+        let complete = is_complete(received);
         if complete {
             self.highest_status = self.incomplete_from(self.highest_status);
-            while self.received.front().is_some_and(Ranges::is_complete) {
+            while self.received.front().is_some_and(is_complete) {
                 self.received.pop();
             }
         }
@@ -93,7 +94,7 @@ impl Rx {
     /// The first SDU at or above `sdu` of which bytes are missing.
     fn incomplete_from(&self, mut sdu: u64) -> u64 {
         sdu = sdu.max(self.received.start());
-        while self.received.get(sdu).is_some_and(Ranges::is_complete) {
+        while self.received.get(sdu).is_some_and(is_complete) {
             sdu += 1;
         }
         sdu
@@ -101,11 +102,11 @@ impl Rx {
     /// Whether an SDU at or above `sdu` is known to have missing bytes (§5.2.3.2.3).
     fn missing_from(&self, sdu: u64) -> bool {
         let highest = self.received.end();
-        highest > sdu + 1 || (highest == sdu + 1 && self.received.get(sdu).is_some_and(Ranges::has_gap))
+        highest > sdu + 1 || (highest == sdu + 1 && self.received.get(sdu).is_some_and(has_gap))
     }
     fn update_t_reassembly(&mut self, slot: Slot) {
         let next = self.received.start();
-        let no_gap = || !self.received.get(next).is_some_and(Ranges::has_gap);
+        let no_gap = || !self.received.get(next).is_some_and(has_gap);
         if self.status_trigger <= next || (self.status_trigger == next + 1 && no_gap()) {
             self.t_reassembly = None;
         }
@@ -136,8 +137,8 @@ impl Rx {
         let sdus = self.received.start()..self.highest_status;
         join(sdus.flat_map(|sdu| {
             let received = self.received.get(sdu);
-            let parts = received.into_iter().filter(|received| !received.is_complete());
-            parts.flat_map(Ranges::missing).map(move |(from, to)| (sdu, from, to))
+            let parts = received.into_iter().filter(|received| !is_complete(received));
+            parts.flat_map(|received| received.gaps(0, END)).map(move |(from, to)| (sdu, from, to))
         }))
     }
     /// Length in bytes of the STATUS PDU that may be sent now; zero if there is none.

@@ -2,11 +2,12 @@
 
 use super::am_block::{AmBlock, AmConfig};
 use super::headers::Headers;
-use super::ranges::{END, Ranges};
+use super::ranges::END;
 use super::ring::Ring;
 use super::runs::{Filler, Position, Sdu, SduRun, SduSource};
 use super::status::Status;
 use crate::slot::Slot;
+use paceline_net::Ranges;
 use std::collections::BTreeSet;
 
 /// An SDU of which a byte was sent and that is not confirmed.
@@ -23,7 +24,7 @@ pub struct Sent<T> {
     /// RETX_COUNT.
     retx_count: Option<u32>,
     /// Bytes considered for retransmission and not sent yet.
-    pending: Ranges,
+    pending: Ranges<u32>,
 }
 
 /// State variables and timer of polling (§5.3.3).
@@ -210,7 +211,7 @@ impl<T> Tx<T> {
             if data == 0 {
                 break;
             }
-            sent.pending.remove_front(data);
+            sent.pending.remove_below(from + data);
             self.pending_bytes -= u64::from(data);
             if sent.pending.is_empty() {
                 self.pending.remove(&sdu);
@@ -258,7 +259,7 @@ impl<T> Tx<T> {
         let Some(sent) = self.window.get_mut(sdu) else { return };
         sent.acknowledged = true;
         if !sent.pending.is_empty() {
-            self.pending_bytes -= u64::from(sent.pending.bytes());
+            self.pending_bytes -= u64::from(sent.pending.total());
             self.pending.remove(&sdu);
             sent.pending.clear();
         }
@@ -269,9 +270,9 @@ impl<T> Tx<T> {
         let next = self.next;
         let Some(sent) = self.window.get_mut(sdu).filter(|sent| !sent.acknowledged) else { return false };
         let sent_bytes = if sdu == next.sdu { next.byte } else { sent.bytes };
-        let before = sent.pending.bytes();
+        let before = sent.pending.total();
         sent.pending.insert(from, to.min(sent_bytes));
-        let added = sent.pending.bytes() - before;
+        let added = sent.pending.total() - before;
         if added == 0 {
             return false;
         }

@@ -5,11 +5,12 @@
 //! expires. An SDU of which HARQ lost a part is reported as dropped then, before the receiver gives it up.
 
 use super::headers::{Headers, SnLength};
-use super::ranges::Ranges;
+use super::ranges::{END, has_gap, is_complete};
 use super::ring::Ring;
 use super::runs::{Filler, Position, SduRun, SduSource};
 use crate::slot::{Slot, SlotClock, SlotSpan};
 use paceline_net::Duration;
+use paceline_net::Ranges;
 
 /// t-Reassembly of a UM bearer. Chosen: the value of srsRAN_Project for 5QI 1 (`configs/qos.yml`).
 const T_REASSEMBLY: Duration = Duration::from_millis(50);
@@ -123,9 +124,7 @@ impl<T> Um<T> {
     ) {
         let mut sn = block.sn;
         for (sdu, from, to) in block.run.pdus() {
-            let mut part = Ranges::default();
-            part.insert(from, to);
-            if part.is_complete() {
+            if (from, to) == (0, END) {
                 self.take(sdu).into_iter().for_each(&mut deliver);
                 continue;
             }
@@ -183,7 +182,7 @@ impl<T> Um<T> {
 struct Segmented {
     /// Number of the SDU, once a segment was received.
     sdu: Option<u64>,
-    received: Ranges,
+    received: Ranges<u32>,
 }
 
 /// The receiving side's state of segmented SDUs.
@@ -210,7 +209,7 @@ impl Rx {
     fn pop_outside(&mut self) -> Option<u64> {
         while self.segmented.start() < self.lowest {
             let given_up = self.segmented.pop()?;
-            if !given_up.received.is_complete() && given_up.sdu.is_some() {
+            if !is_complete(&given_up.received) && given_up.sdu.is_some() {
                 return given_up.sdu;
             }
         }
@@ -224,11 +223,11 @@ impl Rx {
         }
         segmented.sdu = Some(sdu);
         segmented.received.insert(from, to);
-        segmented.received.is_complete()
+        is_complete(&segmented.received)
     }
     /// Moves RX_Next_Reassembly to the first number not reassembled.
     fn skip_delivered(&mut self) {
-        while self.segmented.front().is_some_and(|segmented| segmented.received.is_complete()) {
+        while self.segmented.front().is_some_and(|segmented| is_complete(&segmented.received)) {
             self.segmented.pop();
         }
         self.lowest = self.segmented.start();
@@ -236,7 +235,7 @@ impl Rx {
     /// Stops and starts t-Reassembly (§5.2.2.2.3).
     fn update_timer(&mut self, slot: Slot, t_reassembly: SlotSpan, window: u64) {
         let (lowest, highest) = (self.segmented.start(), self.segmented.end());
-        let gap = self.segmented.front().is_some_and(|segmented| segmented.received.has_gap());
+        let gap = self.segmented.front().is_some_and(|segmented| has_gap(&segmented.received));
         let missing = highest > lowest + 1 || (highest == lowest + 1 && gap);
         let outside = self.timer_trigger < highest.saturating_sub(window);
         if self.timer_trigger <= lowest || outside || !missing {

@@ -131,10 +131,7 @@ impl CongestionControl for Illinois {
         if !sample.cwnd_limited {
             return;
         }
-        let mut acked = self.window.counts(sample.acked);
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked);
-        }
+        let acked = self.window.after_slow_start(sample.acked);
         self.count = self.count.saturating_add(u64::from(acked)).min(MAX_COUNT);
         let (due, cwnd) = ((self.count * self.alpha) >> ALPHA_SHIFT, u64::from(self.window.cwnd));
         if due >= cwnd {

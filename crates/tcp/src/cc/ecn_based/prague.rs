@@ -46,10 +46,7 @@ impl Prague {
         u32::try_from(ratio).unwrap_or(u32::MAX)
     }
     fn grow(&mut self, unmarked: Bytes) {
-        let mut acked = self.window.counts(unmarked);
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked);
-        }
+        let acked = self.window.after_slow_start(unmarked);
         if acked > 0 {
             self.window.increase(self.acked_per_increase(), acked);
         }

@@ -10,10 +10,9 @@
 
 use super::rack::Rack;
 use super::segment::{AckContext, ScoreboardUpdate, SentSegment};
-use crate::ranges::RangeSet;
 use crate::sender::path::rate::{RateSampler, RateStamp};
 use crate::timestamps::{is_older, timestamp};
-use paceline_net::{Duration, Instant};
+use paceline_net::{Duration, Instant, Ranges};
 use std::collections::VecDeque;
 
 /// Separate sacked ranges above a segment that indicate its loss (RFC 6675 §2, DupThresh; RFC 5681 §3.2).
@@ -25,7 +24,7 @@ pub(in crate::sender) struct Scoreboard {
     pub(super) segments: VecDeque<SentSegment>,
     /// Segments that were acknowledged and removed at the front.
     pub(super) base: u64,
-    pub(super) sacked: RangeSet,
+    pub(super) sacked: Ranges,
     /// Kept between calls to reuse its memory.
     gaps: Vec<(u64, u64)>,
     /// Bytes sent and not acknowledged cumulatively.
@@ -133,7 +132,9 @@ impl Scoreboard {
         update: &mut ScoreboardUpdate,
     ) {
         let mut gaps = std::mem::take(&mut self.gaps);
-        let merged = self.sacked.insert(start, end, &mut gaps);
+        gaps.clear();
+        gaps.extend(self.sacked.gaps(start, end));
+        let merged = self.sacked.insert(start, end);
         for &gap in &gaps {
             let mut index = self.segments.partition_point(|segment| segment.end <= gap.0);
             while let Some(segment) = self.segments.get_mut(index).filter(|segment| segment.start < gap.1) {
@@ -229,7 +230,7 @@ impl Scoreboard {
     }
     /// End of the highest sacked range; `otherwise` if there is none.
     pub fn highest_sacked(&self, otherwise: u64) -> u64 {
-        self.sacked.highest().unwrap_or(otherwise)
+        self.sacked.end().unwrap_or(otherwise)
     }
     /// Whether all outstanding segments were sent once and none is sacked or lost.
     pub fn is_orderly(&self) -> bool {
@@ -288,7 +289,7 @@ impl Scoreboard {
     pub fn detect_by_count(&mut self, mss: u32, update: &mut ScoreboardUpdate) {
         let (mut ranges, mut bytes) = (0, 0);
         let mut below = None;
-        for (start, end) in self.sacked.iter_down() {
+        for (start, end) in self.sacked.iter().rev() {
             ranges += 1;
             bytes += end - start;
             if ranges >= DUP_THRESH || bytes > (DUP_THRESH - 1) * u64::from(mss) {

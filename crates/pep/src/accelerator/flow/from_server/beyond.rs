@@ -1,8 +1,8 @@
 //! Stored data beyond the first gap of the stream: pieces that are disjoint, and the ranges that they make.
 
 use crate::accelerator::flow::from_server::piece::Piece;
-use crate::accelerator::flow::ranges::Ranges;
 use crate::accelerator::flow::steps::step;
+use paceline_net::Ranges;
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]

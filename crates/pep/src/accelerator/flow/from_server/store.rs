@@ -8,9 +8,8 @@ use crate::accelerator::flow::from_server::beyond::Beyond;
 use crate::accelerator::flow::from_server::payload_slice::PayloadSlice;
 pub(in crate::accelerator) use crate::accelerator::flow::from_server::piece::{Mark, Piece};
 use crate::accelerator::flow::memory::shrink_if_empty;
-use crate::accelerator::flow::ranges::Ranges;
 use crate::accelerator::flow::steps::step;
-use paceline_net::Instant;
+use paceline_net::{Instant, Ranges};
 use std::collections::VecDeque;
 
 /// A part of the stream that one packet can carry: its bytes have the same header fields.

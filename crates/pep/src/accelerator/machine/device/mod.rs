@@ -60,6 +60,8 @@ pub(in crate::accelerator) struct Device {
     pub queueing: usize,
     /// Bytes acknowledged to servers that it has not acknowledged.
     pub exposure: u64,
+    /// Whether more may be acknowledged early.
+    pub early_acks: bool,
     /// While draining: since when its exposure is 0 and none of its connections is backlogged.
     pub detachable_since: Option<Instant>,
     pub alarm: Alarm,
@@ -118,6 +120,7 @@ impl Device {
             queued: 0,
             queueing: 0,
             exposure: 0,
+            early_acks: true,
             detachable_since: None,
             alarm: Alarm::default(),
             fading: Fading::default(),

@@ -13,7 +13,6 @@ mod records;
 pub(in crate::accelerator) mod sent;
 
 use crate::accelerator::flow::memory::shrink_if_empty;
-use crate::accelerator::flow::ranges::Ranges;
 use crate::accelerator::flow::steps::step;
 use crate::accelerator::flow::to_client::rtt::{AckDeadline, RttBounds};
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
@@ -22,7 +21,7 @@ use crate::accelerator::flow::to_client::scoreboard::records::Records;
 use crate::accelerator::flow::to_client::scoreboard::sent::{
     FIN, LOST, PAST_EDGE, RETRANSMITTED, Retransmission, SACKED, SUSPECTED, SUSPECTED_AGAIN, Sent,
 };
-use paceline_net::{Duration, Instant};
+use paceline_net::{Duration, Instant, Ranges};
 use std::collections::VecDeque;
 use std::hint::black_box;
 

@@ -1,14 +1,13 @@
 //! The retransmission queue: one record for each segment that the client has not acknowledged cumulatively.
 
 use crate::accelerator::flow::memory::shrink_if_empty;
-use crate::accelerator::flow::ranges::Ranges;
 use crate::accelerator::flow::steps::step;
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use crate::accelerator::flow::to_client::scoreboard::losses::Losses;
 use crate::accelerator::flow::to_client::scoreboard::sent::{
     FIN, LOST, PAST_EDGE, RETRANSMITTED, Retransmission, SACKED, SUSPECTED, SUSPECTED_AGAIN, Sent,
 };
-use paceline_net::Instant;
+use paceline_net::{Instant, Ranges};
 use std::collections::VecDeque;
 
 /// Records in the order of their offsets, without gaps.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from paceline._errors import ScenarioError
 from paceline._paceline import commit as __commit__
 from paceline._paceline import version as __version__
+from paceline.control import Ack, Control, MakesControl
 from paceline.reproduction import EXPERIMENTS, Reproduction, reproduce
 from paceline.results import TABLES, Results
 from paceline.runs import run
@@ -29,9 +30,12 @@ if TYPE_CHECKING:
 __all__ = [
     "EXPERIMENTS",
     "TABLES",
+    "Ack",
+    "Control",
     "Group",
     "GroupFigures",
     "Limits",
+    "MakesControl",
     "RadioDelays",
     "Reproduction",
     "Results",

@@ -71,6 +71,7 @@ def run(
     jobs: int,
     progress: Callable[[float, float], None] | None = None,
     stop: Stop | None = None,
+    control: Callable[[int, int], Any] | None = None,
 ) -> Results: ...
 def cell_facts(scenario: Scenario) -> str: ...
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 
 from paceline import _paceline
+from paceline.control import MakesControl
 from paceline.progress import Progress, chosen
 from paceline.results import Results
 from paceline.scenario import Scenario
@@ -17,12 +18,14 @@ def run(
     *,
     jobs: int | None = None,
     progress: bool | Progress | None = None,
+    control: MakesControl | None = None,
 ) -> Results:
     """Simulates a scenario, one run for each seed, on all cores.
 
     ``seeds`` is ``run.seed`` alone if left out. ``jobs`` is the number of runs at the same time, all cores if
     left out. ``progress`` is shown in terminals and notebooks if left out; a function is called with the
-    simulated and the whole time of all runs in seconds. Ctrl-C ends the runs. The same scenario and seed give
+    simulated and the whole time of all runs in seconds. Ctrl-C ends the runs. ``control`` is a class that makes
+    the congestion control of each connection in place of the scenario's: see docs/own-control.md. The same scenario and seed give
     the same figures on every machine and for any number of jobs.
 
     >>> import paceline
@@ -33,7 +36,7 @@ def run(
     listed = [scenario.seed] if seeds is None else _listed(seeds)
     threads = _jobs(jobs)
     shown = chosen(progress)
-    results = _paceline.run(scenario._scenario, listed, threads, shown)
+    results = _paceline.run(scenario._scenario, listed, threads, shown, control=control)
     return Results(scenario, results)
 
 

@@ -48,13 +48,17 @@ impl Runner for InMemory {
             (first..first.saturating_add(seeds)).collect::<Vec<_>>()
         };
         let jobs = grid.points.iter().flat_map(|point| {
-            of_point(&point.scenario).into_iter().map(|seed| Job { scenario: &point.scenario, seed })
+            of_point(&point.scenario).into_iter().map(|seed| Job {
+                scenario: &point.scenario,
+                seed,
+                control: None,
+            })
         });
         let mut runs = self.run(jobs.collect())?.into_iter();
         Ok(grid.points.iter().map(|_| runs.by_ref().take(seeds as usize).collect()).collect())
     }
     fn simulate(&mut self, scenario: &Scenario, seed: u64) -> Result<RunResult, Failure> {
-        Ok(self.run(vec![Job { scenario, seed }])?.remove(0))
+        Ok(self.run(vec![Job { scenario, seed, control: None }])?.remove(0))
     }
     fn check(&mut self) -> Result<(), Failure> {
         Python::attach(|py| py.check_signals()).map_err(Failure::Python)

@@ -3,10 +3,12 @@
 //! The calling thread looks every few milliseconds whether the user has pressed Ctrl-C, and tells the
 //! progress. The threads look at [`Stop`] between steps of simulated time.
 
+use crate::control::{Failure, controls};
 use crate::results::{Results, series};
 use crate::scenario::Scenario;
 use paceline_net::Instant;
-use paceline_sim::{RunResult, scenario, simulate_while};
+use paceline_sim::{Run, RunResult, scenario};
+use paceline_tcp::OwnControl;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -38,6 +40,24 @@ impl Stop {
 pub struct Job<'a> {
     pub scenario: &'a scenario::Scenario,
     pub seed: u64,
+    /// The congestion control of all connections in place of the scenario's.
+    pub control: Option<&'a OwnControl>,
+}
+
+impl Job<'_> {
+    /// The results; none if `go_on` became false.
+    fn run(&self, go_on: &mut dyn FnMut(Instant) -> bool) -> Option<RunResult> {
+        let mut run = Run::new(self.scenario, self.seed, None);
+        if let Some(control) = self.control {
+            run.control_by(control);
+        }
+        while !run.is_over() {
+            if !go_on(run.step()) {
+                return None;
+            }
+        }
+        Some(run.finish())
+    }
 }
 
 /// Simulations, taken by threads one by one.
@@ -62,7 +82,7 @@ impl<'a> Jobs<'a> {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = self.jobs.get(index) else { return };
             let mut last = Instant::ZERO;
-            let result = simulate_while(job.scenario, job.seed, None, &mut |now| {
+            let result = job.run(&mut |now| {
                 self.done_ms.fetch_add(now.since(last).as_millis(), Ordering::Relaxed);
                 last = now;
                 !self.stop.load(Ordering::Relaxed)
@@ -142,9 +162,9 @@ pub fn stopped() -> PyErr {
 }
 
 /// Simulates a scenario with each of the seeds, on `jobs` threads. `progress` is called with the simulated
-/// and the whole time of all runs in seconds.
+/// and the whole time of all runs in seconds. `control` makes the congestion control of each connection.
 #[pyfunction]
-#[pyo3(signature = (scenario, seeds, jobs, progress=None, stop=None))]
+#[pyo3(signature = (scenario, seeds, jobs, progress=None, stop=None, control=None))]
 pub fn run(
     py: Python<'_>,
     scenario: &Bound<'_, Scenario>,
@@ -152,16 +172,26 @@ pub fn run(
     jobs: usize,
     progress: Option<Py<PyAny>>,
     stop: Option<&Bound<'_, Stop>>,
+    control: Option<Py<PyAny>>,
 ) -> PyResult<Results> {
     let scenario = scenario.get();
     let stop = stop.map_or_else(Arc::default, |stop| stop.get().0.clone());
-    let of_seed = |seed: &u64| Job { scenario: &scenario.scenario, seed: *seed };
+    let failure = Failure::default();
+    let control = control.map(|class| controls(class, &failure));
+    let of_seed = |seed: &u64| Job { scenario: &scenario.scenario, seed: *seed, control: control.as_ref() };
     let all = Jobs::new(seeds.iter().map(of_seed).collect(), &stop);
     let made = |mut result: RunResult| {
+        if failure.is_set() {
+            stop.store(true, Ordering::Relaxed);
+        }
         let samples = series(&mut result);
         (result, samples)
     };
-    let runs = py.detach(|| all.run(jobs, progress.as_ref(), &made))?.ok_or_else(stopped)?;
+    let runs = py.detach(|| all.run(jobs, progress.as_ref(), &made))?;
+    if let Some(error) = failure.take() {
+        return Err(error);
+    }
+    let runs = runs.ok_or_else(stopped)?;
     if runs.is_empty() {
         return Err(PyValueError::new_err("seeds: empty; give at least one, for example range(8)"));
     }

@@ -42,7 +42,7 @@ pub use duplex::{Direction, Duplex};
 pub use hop::{DropCounts, LinkStats, SINR_ORIGIN_DB};
 pub use mac::power_headroom::HeadroomConfig;
 pub use mac::random_access::RandomAccessConfig;
-pub use mac::scheduler::Policy;
+pub use mac::scheduler::{Candidate, Policy, Priority};
 pub use mac::scheduling_request::{AccessConfig, AccessStats};
 pub use nr::config::{ConfiguredGrant, NrConfig};
 pub use pdcp::PdcpSn;

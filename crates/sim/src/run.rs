@@ -7,6 +7,8 @@ use crate::model::{Capture, Model};
 use crate::results::{Record, RunResult, Sample};
 use crate::scenario::Scenario;
 use paceline_net::{Duration, Instant};
+use paceline_ran::Policy;
+use paceline_tcp::OwnControl;
 
 /// Simulated time after which [`simulate_while`] looks whether to go on. Chosen: milliseconds of wall time
 /// with a thousand stations, and no cost beside the packets.
@@ -73,6 +75,19 @@ impl Run {
             self.recorder.record(&mut self.model);
         }
         next
+    }
+    /// Replaces the congestion control of all connections, before the first step.
+    pub fn control_by(&mut self, control: &OwnControl) {
+        for station in 0..self.model.stations() {
+            for upload in [false, true] {
+                self.model.change_senders(station, upload, |endpoint| endpoint.control_by(control.clone()));
+            }
+        }
+    }
+    /// Replaces the policy of the downlink scheduler. Whether the access is a cell.
+    pub fn schedule_by(&mut self, policy: Policy) -> bool {
+        let cell = self.model.cell_mut();
+        cell.map(|cell| cell.set_scheduler(policy)).is_some()
     }
     /// The network, for readings that change nothing.
     pub fn model(&self) -> &Model {

@@ -1,6 +1,6 @@
 //! The configuration of an endpoint, with the defaults of Linux, and the application that writes its data.
 
-use crate::cc::{Abc, ControlParameters, CwndUnit, SlowStartExit, Variant};
+use crate::cc::{Abc, ControlParameters, Controller, CwndUnit, OwnControl, SlowStartExit, Variant};
 use crate::options::{
     BeyondWindow, DelaySignal, EcnMode, Keepalive, LossRecovery, Nagle, NewRenoTimer, Pacing, PrrMode,
     RtoStyle, SackCompression, StretchAck,
@@ -43,6 +43,8 @@ pub struct EndpointConfig {
     pub remote: SocketAddr,
     /// Congestion control.
     pub variant: Variant,
+    /// A congestion control of the caller, in place of that of `variant`.
+    pub own_control: Option<OwnControl>,
     /// Payload bytes of a full segment.
     pub segment_size: u32,
     /// Initial congestion window in segments (RFC 6928).
@@ -146,6 +148,7 @@ impl EndpointConfig {
             local,
             remote,
             variant: Variant::Cubic,
+            own_control: None,
             segment_size: 1448,
             initial_window: 10,
             loss_recovery: LossRecovery::Rack,
@@ -194,6 +197,14 @@ impl EndpointConfig {
     /// The smallest window scale shift with which the receive buffer can be advertised.
     pub(crate) fn scale_shift(&self) -> u8 {
         (0..MAX_SHIFT).find(|shift| self.receive_buffer.0 <= 65_535 << shift).unwrap_or(MAX_SHIFT)
+    }
+    /// The congestion control of a connection with full segments of `mss` bytes; `sack` as in use.
+    pub(crate) fn control(&self, mss: u32, sack: bool) -> Controller {
+        let parameters = self.congestion_control(mss, sack);
+        match &self.own_control {
+            Some(own) => Controller::Own(own.make(&parameters)),
+            None => Controller::new(&parameters),
+        }
     }
     /// The parameters of the congestion control, for full segments of `mss` bytes; `sack` as in use.
     pub fn congestion_control(&self, mss: u32, sack: bool) -> ControlParameters {

@@ -25,8 +25,8 @@ mod stats;
 mod timestamps;
 
 pub use cc::{
-    Abc, AckSample, CongestionControl, CongestionEvent, ControlParameters, Controller, CwndUnit, Ecn,
-    Interval, LossSample, RateSample, RttInterval, Setting, SlowStartExit, Variant,
+    Abc, AckSample, AnyControl, CongestionControl, CongestionEvent, ControlParameters, Controller, CwndUnit,
+    Ecn, Interval, LossSample, OwnControl, RateSample, RttInterval, Setting, SlowStartExit, Variant,
 };
 pub use config::{DelayedAck, EndpointConfig, Source};
 pub use connection::endpoint::{self, Endpoint};

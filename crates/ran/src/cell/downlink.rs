@@ -6,7 +6,7 @@ use super::station::{Station, measures_cqi};
 use crate::air::Transmission;
 use crate::duplex::Direction;
 use crate::mac::pdu as mac;
-use crate::mac::scheduler::{self, Budget};
+use crate::mac::scheduler::{self, Budget, Policy};
 use crate::mcs::{Mcs, PrbSize};
 use crate::prb::PrbSet;
 use crate::slot::{Slot, SlotSpan};
@@ -51,6 +51,10 @@ pub struct DownlinkState {
 }
 
 impl Cell {
+    /// Replaces the policy of the downlink scheduler.
+    pub fn set_scheduler(&mut self, policy: Policy) {
+        self.config.scheduler = policy;
+    }
     /// Sets the factor of a station's priority in the downlink scheduler: 1 at the start, 0 or more.
     pub fn set_downlink_weight(&mut self, station: usize, weight: f64) {
         assert!(weight.is_finite() && weight >= 0.0, "a weight is 0 or more: {weight}");

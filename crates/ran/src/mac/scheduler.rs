@@ -16,6 +16,7 @@ const SERVED_RATE_WINDOW_MS: f64 = 100.0;
 /// A station that can be scheduled.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
+    /// Its number.
     pub station: usize,
     /// PRBs that would empty its buffer.
     pub wanted_prb: u16,
@@ -32,7 +33,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    pub fn new(
+    pub(crate) fn new(
         station: usize,
         wanted_prb: u16,
         last_served: Slot,
@@ -90,7 +91,20 @@ pub enum Policy {
     ProportionalFair,
     /// Most bits per PRB.
     MaxCi,
+    /// A priority of the caller.
+    Own(Priority),
 }
+
+/// The priority of a candidate in a slot; the highest is served first, with all PRBs that it needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Priority(pub fn(Slot, &Candidate) -> f64);
+
+impl PartialEq for Priority {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+impl Eq for Priority {}
 
 impl Policy {
     /// Priority of a candidate in this slot; the highest is served first.
@@ -100,6 +114,7 @@ impl Policy {
             // The lower bound puts a station that was never served before all others.
             Self::ProportionalFair => candidate.bits_per_prb / candidate.served_bits.max(1e-6),
             Self::MaxCi => candidate.bits_per_prb,
+            Self::Own(priority) => (priority.0)(slot, candidate),
         };
         candidate.weight * of_policy
     }

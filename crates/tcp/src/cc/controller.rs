@@ -6,6 +6,7 @@ use super::delay_based::{Illinois, Vegas, Veno};
 use super::ecn_based::{Dctcp, Prague};
 use super::external::External;
 use super::loss_based::{Abc, Cubic, Reno, SlowStartExit, Tahoe, Westwood, WestwoodPlus};
+use super::own::AnyControl;
 use super::variant::Variant;
 use super::window::CwndUnit;
 use paceline_net::{Bytes, Duration, Instant, Rate};
@@ -62,6 +63,8 @@ pub enum Controller {
     Prague(Prague),
     /// See [`External`].
     External(External),
+    /// See [`OwnControl`](super::OwnControl).
+    Own(Box<dyn AnyControl>),
 }
 
 impl Controller {
@@ -117,6 +120,7 @@ macro_rules! each {
             Controller::Dctcp($control) => $call,
             Controller::Prague($control) => $call,
             Controller::External($control) => $call,
+            Controller::Own($control) => $call,
         }
     };
 }

@@ -3,7 +3,8 @@
 //! A sender gives its control an [`AckSample`] for every acknowledgment and a [`CongestionEvent`] for every
 //! change of the congestion state, and gets window and pacing rate. The detection of losses and the
 //! window during a recovery (RFC 9937) are the sender's. One file for each algorithm, in folders by the
-//! signal that it uses; a new one is added to [`Variant`] and [`Controller`].
+//! signal that it uses; a new one is added to [`Variant`] and
+//! [`Controller`], or given to an endpoint from outside as [`OwnControl`].
 
 mod bbr;
 mod control;
@@ -12,6 +13,7 @@ mod delay_based;
 mod ecn_based;
 mod external;
 mod loss_based;
+mod own;
 mod variant;
 mod window;
 
@@ -22,6 +24,7 @@ pub use delay_based::{Illinois, Vegas, Veno};
 pub use ecn_based::{Dctcp, Prague};
 pub use external::{External, Interval, RttInterval, Setting};
 pub use loss_based::{Abc, Cubic, Reno, SlowStartExit, Tahoe, Westwood, WestwoodPlus};
+pub use own::{AnyControl, OwnControl};
 pub use variant::{ParseVariantError, Variant};
 pub use window::CwndUnit;
 

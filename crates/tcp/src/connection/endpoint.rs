@@ -6,7 +6,7 @@
 use super::established::Connection;
 use super::handshake::{Agreed, ECN_SETUP, SynTimer, ecn_agreed, syn_options, syn_window, window_of};
 use super::refusal::refusal;
-use crate::cc::{CongestionControl, Controller, Ecn, Interval, Setting, Variant};
+use crate::cc::{CongestionControl, Ecn, Interval, OwnControl, Setting, Variant};
 use crate::config::{EndpointConfig, Source};
 use crate::limits::{Limit, LimitTimes};
 use crate::options::EcnMode;
@@ -63,6 +63,11 @@ pub struct Endpoint {
     spare: Option<Packet>,
 }
 
+/// Whether the congestion control needs ECN, whatever the configuration says.
+fn requires_ecn(config: &EndpointConfig) -> bool {
+    config.control(config.segment_size, config.sack).ecn() != Ecn::None
+}
+
 impl Endpoint {
     /// A side that opens the connection at `config.start_at`.
     pub fn connect(config: EndpointConfig, source: Source) -> Self {
@@ -79,8 +84,7 @@ impl Endpoint {
             src_port: config.local.port(),
             dst_port: config.remote.port(),
         };
-        let requires_ecn =
-            Controller::new(&config.congestion_control(config.segment_size, config.sack)).ecn() != Ecn::None;
+        let requires_ecn = requires_ecn(&config);
         Self {
             ack_thinning: AckThinning::new(config.stretch_ack),
             syn: SynTimer::new(&config, state == State::Waiting),
@@ -154,6 +158,12 @@ impl Endpoint {
         debug_assert!(self.connection.is_none(), "the control of an open connection stays");
         self.config.variant = Variant::External;
         self.requires_ecn = false;
+    }
+    /// Replaces the configured congestion control by one of the caller, for a connection that is not open yet.
+    pub fn control_by(&mut self, own: OwnControl) {
+        debug_assert!(self.connection.is_none(), "the control of an open connection stays");
+        self.config.own_control = Some(own);
+        self.requires_ecn = requires_ecn(&self.config);
     }
     /// Sets window and pacing rate of [`Variant::External`], also for the start of a connection that is not
     /// open yet. [`Node::poll_output`] follows.

@@ -171,7 +171,7 @@ impl Sender {
             send_buffer: config.send_buffer.0.max(u64::from(mss)),
             scoreboard: Scoreboard::default(),
             recovery: Recovery::new(),
-            control: Controller::new(&config.congestion_control(mss, uses_sack)),
+            control: config.control(mss, uses_sack),
             ecn: EcnState::default(),
             rtt: RttEstimator::new(config),
             rates: RateSampler::default(),

@@ -12,6 +12,9 @@
   mdBook builds the site: mdBook itself compiles for minutes, and so does not run in `make test`.
 - A release in CHANGELOG.md has at most a dozen entries; CITATION.cff names the version of Cargo.toml.
 - Every word of docs/glossary.md stands in the code or the documents beside it, and has a meaning.
+- Tables of measured figures are those of docs/figures, and tables of tests those of the comments at the tests
+  (scripts/draw_tables.py).
+- Eight questions of a new user are found by the headings of the documents.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+import draw_tables
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Two pages of A4 with 55 lines each (chosen: a usual page of plain text in 10-point type).
@@ -205,9 +210,35 @@ def glossary() -> Iterator[str]:
                 yield f"docs/glossary.md: {word} does not stand in the code"
 
 
+# A question of a new user, and the words of a heading that answers it.
+QUESTIONS = {
+    "the round-trip time of a path": r"round-trip time of a path",
+    "a TCP of its own for each group": r"TCP.* each group",
+    "the use of a capture": r"pcap",
+    "an own trace": r"own traces?",
+    "uplink transfers": r"upload|uplink transfers",
+    "a handover": r"handover",
+    "the place of the gateway": r"where the gateway goes",
+    "taking the gateway out again": r"roll(?:ing)? back",
+}
+
+
+def questions() -> Iterator[str]:
+    """Questions of a new user that no heading answers."""
+    titles = [
+        title
+        for path in sorted((REPOSITORY / "docs").glob("*.md"))
+        for title in re.findall(r"(?m)^#+ (.*)$", path.read_text(encoding="utf-8"))
+    ]
+    for question, words in QUESTIONS.items():
+        if not any(re.search(words, title, re.IGNORECASE) for title in titles):
+            yield f"docs: no heading answers the question for {question}"
+
+
 def main() -> int:
     faults = [fault for path in documents() for fault in (*links(path), *anchors(path))]
-    faults += [*comments(), *decisions(), *contents(), *book(), *versions(), *glossary()]
+    faults += [*comments(), *decisions(), *contents(), *book(), *versions(), *glossary(), *questions()]
+    faults += draw_tables.faults(write=False)
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults in {len(documents())} documents", file=sys.stderr)

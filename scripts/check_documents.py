@@ -6,7 +6,7 @@
 - Every link to a file, every path in backticks that begins with a folder of the repository, and every such
   path in a source file exists.
 - ARCHITECTURE.md has at most two printed pages.
-- Every decision has its four sections and stands in the index and in the site's contents; its file's name and
+- Every decision has its four sections and stands in the site's contents; its file's name and
   its title have the same number, which no other decision has. Numbers ascend, and may have gaps.
 - Every document stands in docs/SUMMARY.md, the site's contents, once. Its form and book.toml are such that
   mdBook builds the site: mdBook itself compiles for minutes, and so does not run in `make test`.
@@ -101,10 +101,7 @@ def comments() -> Iterator[str]:
 def decisions() -> Iterator[str]:
     """Faults of docs/decisions."""
     folder = REPOSITORY / "docs" / "decisions"
-    lists = {
-        f"docs/{name}": (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
-        for name in ("decisions/README.md", "SUMMARY.md")
-    }
+    entries = (REPOSITORY / "docs" / "SUMMARY.md").read_text(encoding="utf-8")
     previous = ""
     for page in sorted(folder.glob("[0-9]*.md")):
         text = page.read_text(encoding="utf-8")
@@ -117,13 +114,11 @@ def decisions() -> Iterator[str]:
         previous = number
         if re.findall(r"(?m)^## (.*)$", text) != SECTIONS:
             yield f"docs/decisions/{page.name}: sections are not {', '.join(SECTIONS)}"
-        for name, entries in lists.items():
-            if not re.search(re.escape(f"[{title}](") + r"(?:decisions/)?" + re.escape(f"{page.name})"), entries):
-                yield f"docs/decisions/{page.name}: missing in {name}, or with another title"
-    for name, entries in lists.items():
-        numbers = re.findall(r"\((?:decisions/)?(\d{4})-[^)]*\)", entries)
-        if numbers != sorted(set(numbers)):
-            yield f"{name}: numbers of decisions do not ascend"
+        if f"[{title}](decisions/{page.name})" not in entries:
+            yield f"docs/decisions/{page.name}: missing in docs/SUMMARY.md, or with another title"
+    numbers = re.findall(r"\(decisions/(\d{4})-[^)]*\)", entries)
+    if numbers != sorted(set(numbers)):
+        yield "docs/SUMMARY.md: numbers of decisions do not ascend"
 
 
 def contents() -> Iterator[str]:

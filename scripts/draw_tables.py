@@ -3,8 +3,8 @@
 
     scripts/draw_tables.py [--check]    write the documents; --check: say which are not up to date
 
-- Between `<!-- table: figures/NAME.csv -->` and `<!-- end -->` stands the file docs/figures/NAME.csv. Its first
-  line is a comment: the command that gives the figures. The second one has the headings.
+- Between `<!-- table: figures/NAME.csv -->` and `<!-- end -->` stands the file docs/figures/NAME.csv. Its
+  first line is a comment: the command that gives the figures. The second one has the headings.
 - The table below `<!-- keeps: GROUP -->` has a row for each rule or hazard, with its name in the first cell.
   The last cell is written here: the files with tests that stand below `// keeps: GROUP.NAME`, by which text
   the tests are found (`grep -rn "keeps: accelerator.fin" crates`).

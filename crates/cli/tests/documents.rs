@@ -30,7 +30,7 @@ fn forms(name: &str) -> [&str; 2] {
     if let Some(column) = name.strip_suffix(" (CSV)") {
         return ["", column];
     }
-    name.split_once(" = ").map_or([name, name], |(key, column)| [key, column])
+    name.split_once('=').map_or([name, name], |(key, column)| [key, column])
 }
 
 /// Names in the first cells of a section's table: of JSON keys (0) or of CSV columns (1).

@@ -35,6 +35,11 @@ def aligned(column: list[str]) -> str:
     return "---:" if cells and all(re.match(r"[-+]?\d", cell) for cell in cells) else "---"
 
 
+def line(cells: list[str]) -> str:
+    """A row of a table in Markdown."""
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells) + "\n"
+
+
 def drawn(path: Path) -> str:
     """The table of a CSV file in Markdown."""
     comment, *lines = path.read_text(encoding="utf-8").splitlines()
@@ -43,8 +48,8 @@ def drawn(path: Path) -> str:
     head, *rows = list(csv.reader(lines))
     if any(len(row) != len(head) for row in rows):
         raise ValueError(f"{path.relative_to(REPOSITORY)}: a row has not as many cells as the headings")
-    rule = [aligned([row[index] for row in rows]) for index in range(len(head))]
-    return "".join(f"| {' | '.join(row)} |\n" for row in (head, rule, *rows)).replace("|  |", "| |")
+    rule = "|".join(aligned([row[index] for row in rows]) for index in range(len(head)))
+    return f"{line(head)}|{rule}|\n{''.join(map(line, rows))}"
 
 
 def kept() -> tuple[dict[str, set[str]], list[str]]:
@@ -54,7 +59,7 @@ def kept() -> tuple[dict[str, set[str]], list[str]]:
         cwd=REPOSITORY, check=True, capture_output=True, text=True,
     )  # fmt: skip
     tests: defaultdict[str, set[str]] = defaultdict(set)
-    faults = []
+    misplaced = []
     for name in listed.stdout.split():
         path = REPOSITORY / name
         text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -63,33 +68,32 @@ def kept() -> tuple[dict[str, set[str]], list[str]]:
             for row in found[1].split(", "):
                 tests[row].add(file)
             if "#[test]" not in found[2]:
-                faults.append(f"{name}: `// keeps: {found[1]}` does not stand above a test")
+                misplaced.append(f"{name}: `// keeps: {found[1]}` does not stand above a test")
         for found in RULE.finditer(text):
             if f"// keeps: ack-filter.{found[1]}\n" not in text[: found.start()][-400:]:
-                faults.append(f"{name}: {found[0].strip()} has no comment `// keeps: ack-filter.{found[1]}`")
-    return dict(tests), faults
+                misplaced.append(f"{name}: {found[0].strip()} has no comment `// keeps: ack-filter.{found[1]}`")
+    return dict(tests), misplaced
 
 
-def written(text: str, tests: dict[str, set[str]], faults: list[str], seen: set[str]) -> str:
+def written(document: str, tests: dict[str, set[str]], missing: list[str], seen: set[str]) -> str:
     """The document with its tables up to date."""
 
     def rows(found: re.Match[str]) -> str:
         head, rule, *lines = found[2].splitlines()
         result = [head, rule]
-        for line in lines:
-            cells = [cell.strip() for cell in line.strip("|").split("|")]
+        for text in lines:
+            cells = [cell.strip() for cell in text.strip("|").split("|")]
             row = f"{found[1]}.{cells[0]}"
             seen.add(row)
             if row not in tests:
-                faults.append(f"no test has the comment `// keeps: {row}`")
-            files = ", ".join(sorted(tests.get(row, set())))
-            result.append(f"| {' | '.join([*cells[:-1], files])} |".replace("|  |", "| |"))
+                missing.append(f"no test has the comment `// keeps: {row}`")
+            result.append(line([*cells[:-1], ", ".join(sorted(tests.get(row, set())))]).rstrip())
         return f"<!-- keeps: {found[1]} -->\n\n" + "\n".join(result) + "\n"
 
     def table(found: re.Match[str]) -> str:
         return f"<!-- table: {found[1]} -->\n\n{drawn(DOCS / found[1])}\n<!-- end -->"
 
-    return KEEPS.sub(rows, TABLE.sub(table, text))
+    return KEEPS.sub(rows, TABLE.sub(table, document))
 
 
 def faults(write: bool) -> Iterator[str]:

@@ -91,7 +91,7 @@ def written(document: str, tests: dict[str, set[str]], missing: list[str], seen:
         return f"<!-- keeps: {found[1]} -->\n\n" + "\n".join(result) + "\n"
 
     def table(found: re.Match[str]) -> str:
-        return f"<!-- table: {found[1]} -->\n\n{drawn(DOCS / found[1])}\n<!-- end -->"
+        return f"<!-- table: {found[1]} -->\n\n{drawn(DOCS / found[1])}\n[Command]({found[1]})\n\n<!-- end -->"
 
     return KEEPS.sub(rows, TABLE.sub(table, document))
 

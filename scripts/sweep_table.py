@@ -3,7 +3,7 @@
 
     scripts/sweep_table.py FOLDER KEY COMMAND > docs/figures/NAME.csv
 
-FOLDER is that of `paceline sweep`, KEY the key of the columns, COMMAND the text of the first line. Cells have
+FOLDER is that of `paceline sweep`, KEY the key of the columns, COMMAND the sweep for the first line. Cells have
 the goodput in Mb/s with its 95% confidence interval, and the change against the first column.
 """
 
@@ -38,7 +38,7 @@ def main() -> None:
         values: list[str] = point["values"]
         row = rows.setdefault(tuple(values[:at] + values[at + 1 :]), {})
         row[values[at]] = point["mean"]["goodput_mbps"], point["ci95"]["goodput_mbps"]
-    print(f"# {command}")
+    print(f"# {command}; scripts/sweep_table.py {folder} {key}")
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow([f"`{name}`" for name in [*keys[:at], *keys[at + 1 :], *columns]])
     for names, found in rows.items():

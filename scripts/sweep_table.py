@@ -33,14 +33,16 @@ def main() -> None:
     keys = [over["key"] for over in sweep["over"]]
     at = keys.index(key)
     columns: list[str] = sweep["over"][at]["values"]
+    # Keys with one value are named in the command alone.
+    others = [index for index, over in enumerate(sweep["over"]) if index != at and len(over["values"]) > 1]
     rows: dict[tuple[str, ...], dict[str, tuple[float, float]]] = {}
     for point in sweep["points"]:
         values: list[str] = point["values"]
-        row = rows.setdefault(tuple(values[:at] + values[at + 1 :]), {})
+        row = rows.setdefault(tuple(values[index] for index in others), {})
         row[values[at]] = point["mean"]["goodput_mbps"], point["ci95"]["goodput_mbps"]
     print(f"# {command}; scripts/sweep_table.py {folder} {key}")
     table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow([f"`{name}`" for name in [*keys[:at], *keys[at + 1 :], *columns]])
+    table.writerow([f"`{name}`" for name in [*(keys[index] for index in others), *columns]])
     for names, found in rows.items():
         first = found[columns[0]][0]
         cells = [cell(*found[name], None if name == columns[0] else first) for name in columns]

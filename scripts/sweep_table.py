@@ -3,8 +3,8 @@
 
     scripts/sweep_table.py FOLDER KEY COMMAND > docs/figures/NAME.csv
 
-FOLDER is that of `paceline sweep`, KEY the key of the columns, COMMAND the sweep for the first line. Cells have
-the goodput in Mb/s with its 95% confidence interval, and the change against the first column.
+FOLDER is that of `paceline sweep`, KEY the key of the columns, COMMAND the sweep for the first line. Cells
+have the goodput in Mb/s with its 95% confidence interval, and the change against the first column.
 """
 
 from __future__ import annotations

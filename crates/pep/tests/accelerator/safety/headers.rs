@@ -56,7 +56,7 @@ fn congestion_marks_are_answered_on_their_own_segment() {
     assert_eq!(answers, 1, "once a flight");
 }
 
-/// End to end; client silent: stop early ACKs.
+/// Keepalives pass end to end; a silent client ends early ACKs.
 // keeps: accelerator.keepalive
 #[test]
 fn keepalives_pass_and_a_silent_client_stops_early_acks() {
@@ -85,7 +85,7 @@ fn keepalives_pass_and_a_silent_client_stops_early_acks() {
     assert_eq!(bed.acked(), Some(off + 2000), "the client has responded");
 }
 
-/// Preserved; no early ACK across it.
+/// The urgent flag and pointer stay; no early ACK crosses urgent data.
 // keeps: accelerator.urgent
 #[test]
 fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
@@ -180,7 +180,7 @@ fn an_mtu_black_hole_is_detected() {
     }
 }
 
-/// From the original.
+/// Fields of the IP header are those of the original.
 // keeps: accelerator.header-fields
 #[test]
 fn header_fields_are_those_of_the_original() {
@@ -282,7 +282,7 @@ fn tunnelled_packets_pass() {
     }
 }
 
-/// Bounded parsers, per-device caps.
+/// Parsers are bounded, and devices have caps.
 // keeps: accelerator.hostile
 #[test]
 fn hostile_packets_do_no_harm_and_devices_have_caps() {

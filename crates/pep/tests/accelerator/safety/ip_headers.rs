@@ -29,7 +29,7 @@ fn for_each_kind(test: impl Fn(TestBed, bool)) {
     }
 }
 
-/// Taken.
+/// Segments of the server in these forms are stored.
 // keeps: accelerator.fragments
 #[test]
 fn options_extension_headers_and_fragments_of_the_server_are_stored() {
@@ -56,7 +56,7 @@ fn options_extension_headers_and_fragments_of_the_server_are_stored() {
     });
 }
 
-/// Forwarded in the same form.
+/// Uploads in these forms keep them.
 // keeps: accelerator.fragments
 #[test]
 fn uploads_with_options_extension_headers_and_fragments_keep_them_and_have_the_new_acknowledgment() {
@@ -147,7 +147,7 @@ fn fragments_of_other_connections_pass_unchanged() {
     }
 }
 
-/// Forwarded late.
+/// Fragments of an incomplete datagram pass after a while.
 // keeps: accelerator.fragments
 #[test]
 fn fragments_of_an_incomplete_datagram_pass_after_a_while() {
@@ -171,7 +171,7 @@ fn a_client_that_has_data_which_bypassed_the_accelerator_is_detached() {
     assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![beyond], 0));
 }
 
-/// Bypass.
+/// These connections pass.
 // keeps: accelerator.fragments
 #[test]
 fn a_handshake_with_an_extension_header_keeps_its_connection_from_being_accelerated() {

@@ -5,7 +5,7 @@ use crate::accelerator::test_bed::*;
 use paceline_net::{Bytes, ForeignOptions, SeqNumber, TcpFlags, TcpHeader};
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, BypassReason, Side};
 
-/// Never answered or altered; learn both sides from the passing SYN pair.
+/// Handshakes are never answered or altered; both sides are learned from the passing SYN pair.
 // keeps: accelerator.handshake
 #[test]
 fn handshake_passes_untouched_and_is_learned() {
@@ -34,7 +34,7 @@ fn handshake_passes_untouched_and_is_learned() {
     }
 }
 
-/// Bypass.
+/// These connections pass.
 // keeps: accelerator.mid-flow
 #[test]
 fn mid_flow_simultaneous_open_and_one_sided_pass() {
@@ -85,7 +85,7 @@ fn mid_flow_simultaneous_open_and_one_sided_pass() {
     assert!(bed.to_server.is_empty() && bed.accelerator.flow_count() == 0);
 }
 
-/// Bypass.
+/// These connections pass.
 // keeps: accelerator.foreign-options
 #[test]
 fn signed_multipath_and_accurate_ecn_pass() {
@@ -273,7 +273,7 @@ fn a_fin_is_never_acknowledged_early() {
     assert_eq!(bed.acked(), Some(end + 2000), "the other direction is still accelerated");
 }
 
-/// Deliver what is buffered for a bounded time, then pass it.
+/// Buffered data are delivered for a bounded time, then the server's reset passes.
 // keeps: accelerator.server-reset
 #[test]
 fn a_reset_of_the_server_waits_for_stored_data() {
@@ -304,7 +304,7 @@ fn a_reset_of_the_server_waits_for_stored_data() {
     assert_eq!(bed.offset(header(bed.to_client.last().unwrap()).seq), 3001);
 }
 
-/// Forwarded at once.
+/// The client's reset is forwarded at once.
 // keeps: accelerator.client-reset
 #[test]
 fn reset_of_the_client_passes_at_once() {
@@ -319,7 +319,7 @@ fn reset_of_the_client_passes_at_once() {
     assert!(bed.taken_by_client().is_empty(), "nothing more is sent to the client");
 }
 
-/// Pass; early ACKs only after the handshake.
+/// Data on SYNs pass; early ACKs begin after the handshake.
 // keeps: accelerator.fast-open
 #[test]
 fn fast_open_data_is_not_acknowledged_before_the_client_answers() {

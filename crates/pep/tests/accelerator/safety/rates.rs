@@ -126,7 +126,7 @@ fn the_estimate_counts_bytes_over_periods() {
     assert!(network.accelerator().flows().next().unwrap().control.window > 14_000);
 }
 
-/// Round robin by device, then by flow.
+/// Turns go by device, then by flow.
 // keeps: accelerator.fairness
 #[test]
 fn flows_of_a_device_share_equally_and_short_transfers_are_not_delayed_by_long_ones() {

@@ -112,7 +112,7 @@ fn client_segments_carry_the_acknowledgment_that_the_server_has() {
     assert!(bed.to_server.is_empty());
 }
 
-/// Only for data that the accelerator lacks.
+/// SACK blocks to the server are only for data that the accelerator lacks.
 // keeps: accelerator.server-sack
 #[test]
 fn sack_blocks_to_the_server_report_gaps_of_the_store_only() {
@@ -134,7 +134,7 @@ fn sack_blocks_to_the_server_report_gaps_of_the_store_only() {
     assert_eq!((bed.offset(tcp.ack), tcp.options.sack.is_empty()), (end + 3000, true));
 }
 
-/// Suppress only if the segment is stored and being retransmitted.
+/// Duplicate ACKs are suppressed only if the segment is stored and being retransmitted.
 // keeps: accelerator.duplicates
 #[test]
 fn duplicate_acks_are_suppressed_and_the_loss_repaired_here() {
@@ -340,7 +340,7 @@ fn scale_and_timestamps_are_those_of_the_ends() {
     );
 }
 
-/// Serial compare, 64-bit offsets inside.
+/// Numbers are compared in serial arithmetic, with 64-bit offsets inside.
 // keeps: accelerator.wrap
 #[test]
 fn sequence_numbers_wrap_around() {

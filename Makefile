@@ -136,10 +136,11 @@ rate-figure: ## docs/rate-control.svg, the rate control's quantities around step
 	@scripts/setup.sh build
 	cargo run --release --locked -p paceline-cli --example rate_figure
 
-docs: ## docs/scenario.md and the JSON schema of scenarios, from the definitions in the code
+docs: ## docs/scenario.md, the JSON schema of scenarios, and the tables of figures and tests in the documents
 	cargo build --locked -p paceline-cli
 	$(TARGET)/debug/paceline check --reference > docs/scenario.md
 	$(TARGET)/debug/paceline check --schema > docs/scenario.schema.json
+	scripts/draw_tables.py
 
 book: ## the documentation as a site with search, target/site/index.html, and its links
 	@command -v mdbook >/dev/null || scripts/setup.sh book

@@ -6,12 +6,15 @@
 - Every link to a file, every path in backticks that begins with a folder of the repository, and every such
   path in a source file exists.
 - ARCHITECTURE.md has at most two printed pages.
-- Every decision has its four sections and stands in the index and in the site's contents; its file's name and
+- Every decision has its four sections and stands in the site's contents; its file's name and
   its title have the same number, which no other decision has. Numbers ascend, and may have gaps.
 - Every document stands in docs/SUMMARY.md, the site's contents, once. Its form and book.toml are such that
   mdBook builds the site: mdBook itself compiles for minutes, and so does not run in `make test`.
 - A release in CHANGELOG.md has at most a dozen entries; CITATION.cff names the version of Cargo.toml.
 - Every word of docs/glossary.md stands in the code or the documents beside it, and has a meaning.
+- Tables of measured figures are those of docs/figures, and tables of tests those of the comments at the tests
+  (scripts/draw_tables.py).
+- Eight questions of a new user are found by the headings of the documents.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+import draw_tables
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Two pages of A4 with 55 lines each (chosen: a usual page of plain text in 10-point type).
@@ -96,10 +101,7 @@ def comments() -> Iterator[str]:
 def decisions() -> Iterator[str]:
     """Faults of docs/decisions."""
     folder = REPOSITORY / "docs" / "decisions"
-    lists = {
-        f"docs/{name}": (REPOSITORY / "docs" / name).read_text(encoding="utf-8")
-        for name in ("decisions/README.md", "SUMMARY.md")
-    }
+    entries = (REPOSITORY / "docs" / "SUMMARY.md").read_text(encoding="utf-8")
     previous = ""
     for page in sorted(folder.glob("[0-9]*.md")):
         text = page.read_text(encoding="utf-8")
@@ -112,13 +114,11 @@ def decisions() -> Iterator[str]:
         previous = number
         if re.findall(r"(?m)^## (.*)$", text) != SECTIONS:
             yield f"docs/decisions/{page.name}: sections are not {', '.join(SECTIONS)}"
-        for name, entries in lists.items():
-            if not re.search(re.escape(f"[{title}](") + r"(?:decisions/)?" + re.escape(f"{page.name})"), entries):
-                yield f"docs/decisions/{page.name}: missing in {name}, or with another title"
-    for name, entries in lists.items():
-        numbers = re.findall(r"\((?:decisions/)?(\d{4})-[^)]*\)", entries)
-        if numbers != sorted(set(numbers)):
-            yield f"{name}: numbers of decisions do not ascend"
+        if f"[{title}](decisions/{page.name})" not in entries:
+            yield f"docs/decisions/{page.name}: missing in docs/SUMMARY.md, or with another title"
+    numbers = re.findall(r"\(decisions/(\d{4})-[^)]*\)", entries)
+    if numbers != sorted(set(numbers)):
+        yield "docs/SUMMARY.md: numbers of decisions do not ascend"
 
 
 def contents() -> Iterator[str]:
@@ -205,9 +205,35 @@ def glossary() -> Iterator[str]:
                 yield f"docs/glossary.md: {word} does not stand in the code"
 
 
+# A question of a new user, and the words of a heading that answers it.
+QUESTIONS = {
+    "the round-trip time of a path": r"round-trip time of a path",
+    "a TCP of its own for each group": r"TCP.* each group",
+    "the use of a capture": r"pcap",
+    "an own trace": r"own traces?",
+    "uplink transfers": r"upload|uplink transfers",
+    "a handover": r"handover",
+    "the place of the gateway": r"where the gateway goes",
+    "taking the gateway out again": r"roll(?:ing)? back",
+}
+
+
+def questions() -> Iterator[str]:
+    """Questions of a new user that no heading answers."""
+    titles = [
+        title
+        for path in sorted((REPOSITORY / "docs").glob("*.md"))
+        for title in re.findall(r"(?m)^#+ (.*)$", path.read_text(encoding="utf-8"))
+    ]
+    for question, words in QUESTIONS.items():
+        if not any(re.search(words, title, re.IGNORECASE) for title in titles):
+            yield f"docs: no heading answers the question for {question}"
+
+
 def main() -> int:
     faults = [fault for path in documents() for fault in (*links(path), *anchors(path))]
-    faults += [*comments(), *decisions(), *contents(), *book(), *versions(), *glossary()]
+    faults += [*comments(), *decisions(), *contents(), *book(), *versions(), *glossary(), *questions()]
+    faults += draw_tables.faults(write=False)
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults in {len(documents())} documents", file=sys.stderr)

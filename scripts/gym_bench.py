@@ -1,11 +1,25 @@
 #!/usr/bin/env python3
-"""Steps per CPU second of the environments for learning agents, beside those of ns3-gym on the same path.
+r"""Steps per CPU second of the environments for learning agents, beside those of ns3-gym on the same path.
 
     scripts/gym_bench.py                         ours; the package `paceline[gym]` must be installed
     scripts/gym_bench.py --ns3-gym FOLDER        both: FOLDER has the Python module ns3gym, and the program
-                                                 rl-tcp of its examples (docs/python-gym.md has the commands)
+                                                 rl-tcp of its examples
 
 Every path is run three times, in alternation; the median is printed. CPU time is that of all processes.
+ns3-gym is built on Debian 12 by:
+
+    apt-get install libns3-dev libzmq3-dev cppzmq-dev libprotobuf-dev protobuf-compiler
+    git clone -b app-ns-3.36+ https://github.com/tkn-tub/ns3-gym && cd ns3-gym
+    protoc -I model --cpp_out=model --python_out=model/ns3gym/ns3gym model/messages.proto
+    mkdir -p include/ns3 && cp model/*.h helper/*.h include/ns3
+    (cd include/ns3 && for header in *.h; do echo "#include \"ns3/$header\""; done) >module.h
+    mv module.h include/ns3/opengym-module.h
+    g++ -O2 -std=c++17 -Iinclude -Iinclude/ns3 model/*.cc helper/*.cc examples/rl-tcp/*.cc \
+        -o model/ns3gym/rl-tcp -lns3-core -lns3-network -lns3-internet -lns3-applications \
+        -lns3-point-to-point -lns3-point-to-point-layout -lns3-traffic-control -lns3-flow-monitor \
+        -lns3-stats -lns3-mobility -lns3-csma -lns3-wifi -lzmq -lprotobuf
+    pip install pyzmq gym 'numpy<2' 'protobuf<4.26'
+    scripts/gym_bench.py --ns3-gym .../ns3-gym/model/ns3gym
 """
 
 from __future__ import annotations

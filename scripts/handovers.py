@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Measures each TCP at handovers: the scenario `drive` with one station, for each fate of the packets.
 
-Usage: scripts/handovers.py [SEEDS] [PROGRAM]. Prints the table of docs/path-switch.md.
+Usage: scripts/handovers.py [SEEDS] [PROGRAM] > docs/figures/handovers.csv. Prints the table of
+docs/path-switch.md: a row for each TCP, and in each cell the figures of `drop`, `forward` and `duplicate`.
+Handovers, interruptions and dropped packets go to stderr.
 """
 
+import csv
 import json
 import subprocess
 import sys
@@ -37,9 +40,11 @@ def runs(program: str, seeds: int, keys: list[str]) -> list[dict[str, Any]]:
 def main() -> None:
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     program = sys.argv[2] if len(sys.argv) > 2 else "paceline"
-    print("| TCP | fate | goodput | handovers | interruption | dropped at a handover | timeouts | sent again |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    print(f"# scripts/handovers.py {seeds} > docs/figures/handovers.csv")
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["TCP", "goodput, Mb/s", "timeouts", "sent again, %"])
     for name, tcp in CONTROLS.items():
+        cells: list[tuple[str, str, str]] = []
         for fate in FATES:
             keys = [*ALONE, *(f"tcp.{key}" for key in tcp), f"handover.fate={fate}"]
             found = runs(program, seeds, keys)
@@ -49,12 +54,13 @@ def main() -> None:
             silent = mean(row["interruption_ms"] for row in handovers if "interruption_ms" in row)
             dropped = mean(row["dropped_packets"] for row in handovers)
             again = 100 * sum(flow["retransmissions"] for flow in flows) / sum(flow["segments"] for flow in flows)
-            timeouts = sum(flow["timeouts"] for flow in flows)
+            cells.append((f"{goodput:.1f}", str(sum(flow["timeouts"] for flow in flows)), f"{again:.2f}"))
             print(
-                f"| {name} | `{fate}` | {goodput:.1f} Mb/s | {len(handovers)} | {silent:.0f} ms "
-                f"| {dropped:.1f} | {timeouts} | {again:.2f}% |",
-                flush=True,
+                f"{name}, {fate}: {len(handovers)} handovers, {silent:.0f} ms, {dropped:.1f} packets dropped at each",
+                file=sys.stderr,
             )
+        table.writerow([name, *(", ".join(column) for column in zip(*cells))])
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -22,9 +22,27 @@ fn rows(section: &str) -> Vec<Vec<String>> {
     lines.map(cells).collect()
 }
 
-/// A column of a section's table: its cells that are not empty.
+/// JSON key and CSV column of a name; one that does not exist is empty.
+fn forms(name: &str) -> [&str; 2] {
+    if let Some(key) = name.strip_suffix(" (JSON)") {
+        return [key, ""];
+    }
+    if let Some(column) = name.strip_suffix(" (CSV)") {
+        return ["", column];
+    }
+    name.split_once('=').map_or([name, name], |(key, column)| [key, column])
+}
+
+/// Names in the first cells of a section's table: of JSON keys (0) or of CSV columns (1).
 fn column(section: &str, index: usize) -> Names {
-    rows(section).into_iter().map(|row| row[index].clone()).filter(|cell| !cell.is_empty()).collect()
+    let cells: Vec<String> = rows(section).into_iter().map(|row| row[0].clone()).collect();
+    let names = cells.iter().flat_map(|cell| cell.split(", ")).map(|name| forms(name)[index]);
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Columns of a CSV file of runs, which begins with the seed.
+fn csv_columns(section: &str) -> Names {
+    column(section, 1).into_iter().chain(["seed".to_owned()]).collect()
 }
 
 /// Keys whose inner keys other sections describe.
@@ -146,16 +164,16 @@ fn every_key_and_column_of_a_run_is_described() {
     assert_eq!(inner("flows"), column("Connections", 0));
     assert_eq!(inner("queues"), column("Queues", 0));
     let columns: Names = header(&dir, "trace/queues.csv").into_iter().collect();
-    assert_eq!(columns, column("Queues", 1));
+    assert_eq!(columns, csv_columns("Queues"));
     for (name, section) in [("paths", "Paths"), ("switches", "Switches")] {
         assert_eq!(inner(name), column(section, 0));
         let columns: Names = header(&dir, &format!("sidelink/{name}.csv")).into_iter().collect();
-        assert_eq!(columns, column(section, 1));
+        assert_eq!(columns, csv_columns(section));
     }
     assert_eq!(inner("routers"), column("Routers", 0));
-    assert_eq!(header(&dir, "router/routers.csv").into_iter().collect::<Names>(), column("Routers", 1));
+    assert_eq!(header(&dir, "router/routers.csv").into_iter().collect::<Names>(), csv_columns("Routers"));
     assert_eq!(inner("policers"), column("Policers", 0));
-    assert_eq!(header(&dir, "router/policers.csv").into_iter().collect::<Names>(), column("Policers", 1));
+    assert_eq!(header(&dir, "router/policers.csv").into_iter().collect::<Names>(), csv_columns("Policers"));
     let shares = |group: &str| -> Names {
         let keys = column("Connections", 0);
         keys.iter().filter_map(|key| key.strip_prefix(&format!("{group}."))).map(str::to_owned).collect()
@@ -171,21 +189,18 @@ fn every_key_and_column_of_a_run_is_described() {
     for totals in [&summaries[0]["mean"], &summaries[0]["ci95"], &summaries[0]["runs"][0]["totals"]] {
         assert_eq!(names(totals).collect::<Names>(), column("Totals", 0));
     }
-    for (file, section, index) in [
-        ("stations.csv", "Stations", 1),
-        ("flows.csv", "Connections", 1),
-        ("timeseries.csv", "Time series", 0),
-    ] {
+    for (file, section) in
+        [("stations.csv", "Stations"), ("flows.csv", "Connections"), ("timeseries.csv", "Time series")]
+    {
         let header = header(&dir, &format!("cell/{file}"));
-        assert_eq!(header.into_iter().collect::<Names>(), column(section, index), "{file}");
+        assert_eq!(header.into_iter().collect::<Names>(), csv_columns(section), "{file}");
     }
 }
 
 #[test]
 fn every_file_of_a_run_is_described() {
     let dir = runs();
-    let described: Names =
-        rows("Files").iter().flat_map(|row| row[0].split(", ")).map(str::to_owned).collect();
+    let described = column("Files", 0);
     for (name, ..) in RUNS {
         for entry in std::fs::read_dir(dir.join(name)).unwrap() {
             let file = entry.unwrap().file_name().into_string().unwrap();

@@ -108,6 +108,7 @@ mod tests {
         FlowKey { src, dst: "198.19.0.1".parse().unwrap(), src_port: 5000, dst_port: 80 }
     }
 
+    // keeps: ack-filter.19
     #[test]
     fn a_full_table_takes_a_new_connection_only_in_place_of_an_idle_one() {
         let mut table: FlowTable<u32> = FlowTable::new();

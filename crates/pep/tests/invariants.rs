@@ -17,6 +17,7 @@ fn inputs_of_the_fuzz_target_keep_the_invariants() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // keeps: ack-filter.2
     #[test]
     fn every_run_keeps_the_invariants(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         model::run(&bytes);

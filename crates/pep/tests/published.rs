@@ -226,6 +226,7 @@ fn a_full_buffer_drops_an_arrival_unless_it_supersedes_enough() {
     assert_eq!(queue.packets(), 1, "an empty buffer accepts any packet");
 }
 
+// keeps: ack-filter.4
 #[test]
 fn real_packets_pass_unchanged() {
     let real = |n: u32| {
@@ -240,6 +241,7 @@ fn real_packets_pass_unchanged() {
     assert_eq!(queue.pop(Instant::ZERO), Some(real(4)));
 }
 
+// keeps: ack-filter.18
 #[test]
 fn counters_add_up() {
     let mut queue = filter("active(2)");

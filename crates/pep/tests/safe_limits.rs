@@ -10,6 +10,7 @@ use paceline_net::{
 use paceline_pep::KeepReason;
 use paceline_pep::ack_filter::Holdout;
 
+// keeps: ack-filter.15
 #[test]
 fn rule_15_one_kept_ack_acknowledges_at_most_eight_segments() {
     let mut connection = TestConnection::filtered();
@@ -21,6 +22,7 @@ fn rule_15_one_kept_ack_acknowledges_at_most_eight_segments() {
     assert!(connection.kept(KeepReason::SegmentFloor) > 0);
 }
 
+// keeps: ack-filter.15
 #[test]
 fn rule_15_counts_from_the_last_ack_that_left() {
     // With every fourth ACK kept, one of these four stays at the head, and one is discarded.
@@ -36,6 +38,7 @@ fn rule_15_counts_from_the_last_ack_that_left() {
 }
 
 /// The data segments are no longer than the MSS option of the SYN.
+// keeps: ack-filter.15
 #[test]
 fn rule_15_counts_segments_of_the_connections_mss() {
     let mut connection = TestConnection::opened_with(|syn| syn.options.mss = Some(268));
@@ -66,6 +69,7 @@ fn longest_gap(open: impl Fn() -> TestConnection) -> u64 {
     (0..90).take_while(is_discarded).last().expect("ACKs that arrive together")
 }
 
+// keeps: ack-filter.15
 #[test]
 fn rule_15_kept_acks_are_at_most_a_quarter_of_the_present_round_trip_apart() {
     // 40 ms of the path, and the wait of the head: 5 + 18 is at most (40 + 35 + 18) / 4.
@@ -73,6 +77,7 @@ fn rule_15_kept_acks_are_at_most_a_quarter_of_the_present_round_trip_apart() {
 }
 
 /// A SYN-ACK in this direction: the connection was opened from the other side.
+// keeps: ack-filter.15
 #[test]
 fn rule_15_kept_acks_are_at_most_ten_milliseconds_apart_if_the_round_trip_is_unknown() {
     let answers = |syn: &mut TcpHeader| syn.flags = syn.flags.with(TcpFlags::ACK);
@@ -80,6 +85,7 @@ fn rule_15_kept_acks_are_at_most_ten_milliseconds_apart_if_the_round_trip_is_unk
 }
 
 /// The ACK may answer either SYN. The time from the last one is never longer than the round trip.
+// keeps: ack-filter.15
 #[test]
 fn rule_15_the_round_trip_begins_when_the_last_syn_leaves() {
     let syn = || segment(0, 0, |tcp| (tcp.flags, tcp.seq) = (TcpFlags::SYN, SeqNumber(0)));
@@ -96,6 +102,7 @@ fn rule_15_the_round_trip_begins_when_the_last_syn_leaves() {
     assert_eq!(longest_gap(|| again(80, 40)), 18);
 }
 
+// keeps: ack-filter.16
 #[test]
 fn rule_16_off_for_the_first_64_segments() {
     let mut connection = TestConnection::open().queue_acks(33);
@@ -106,6 +113,7 @@ fn rule_16_off_for_the_first_64_segments() {
     assert_eq!(connection.kept(KeepReason::FirstSegments), 33);
 }
 
+// keeps: ack-filter.16
 #[test]
 fn rule_16_off_after_fin_and_rst() {
     for flag in [TcpFlags::FIN, TcpFlags::RST] {
@@ -119,6 +127,7 @@ fn rule_16_off_after_fin_and_rst() {
     }
 }
 
+// keeps: ack-filter.16
 #[test]
 fn rule_16_off_for_a_round_trip_after_a_duplicate() {
     let mut connection = TestConnection::filtered();
@@ -132,6 +141,7 @@ fn rule_16_off_for_a_round_trip_after_a_duplicate() {
     assert_eq!(connection.kept(KeepReason::Recovery), 99);
 }
 
+// keeps: ack-filter.16
 #[test]
 fn rule_16_the_round_trip_after_a_duplicate_includes_the_wait_in_the_queue() {
     let mut connection = TestConnection::filtered().queue_acks(170);
@@ -145,6 +155,7 @@ fn rule_16_the_round_trip_after_a_duplicate_includes_the_wait_in_the_queue() {
     assert_eq!(connection.kept(KeepReason::Recovery), 239);
 }
 
+// keeps: ack-filter.16
 #[test]
 fn rule_16_off_for_sparse_connections() {
     let mut connection = TestConnection::filtered();
@@ -158,6 +169,7 @@ fn rule_16_off_for_sparse_connections() {
     assert!(connection.kept(KeepReason::Sparse) > 0);
 }
 
+// keeps: ack-filter.16
 #[test]
 fn rule_16_off_for_connections_seen_in_mid_stream() {
     let connection = TestConnection { queue: filter("safe"), now: Instant::from_millis(1), acked: 0 };
@@ -168,6 +180,7 @@ fn rule_16_off_for_connections_seen_in_mid_stream() {
 }
 
 /// A retransmitted SYN with fewer offers may arrive after the first was answered.
+// keeps: ack-filter.14
 #[test]
 fn rule_14_the_offers_of_the_first_syn_count() {
     let accurate = |syn: &mut TcpHeader| {
@@ -189,6 +202,7 @@ fn rule_14_the_offers_of_the_first_syn_count() {
 }
 
 /// The receiver will drop the corrupt ACK.
+// keeps: ack-filter.2
 #[test]
 fn rule_02_a_corrupt_ack_supersedes_nothing() {
     let datagram = |packet: &Packet| {
@@ -210,6 +224,7 @@ fn rule_02_a_corrupt_ack_supersedes_nothing() {
     }
 }
 
+// keeps: ack-filter.17
 #[test]
 fn rule_17_only_a_standing_queue_with_hysteresis() {
     let mut connection = TestConnection::open().pass_acks(40).queue_acks(14);
@@ -232,6 +247,7 @@ fn rule_17_only_a_standing_queue_with_hysteresis() {
     assert!(connection.kept(KeepReason::NoStandingQueue) > 0);
 }
 
+// keeps: ack-filter.18
 #[test]
 fn rule_18_discards_are_not_counted_as_drops() {
     let mut connection = TestConnection::filtered();
@@ -240,6 +256,7 @@ fn rule_18_discards_are_not_counted_as_drops() {
     assert_eq!(connection.queue.counters().queue_drops, 0);
 }
 
+// keeps: ack-filter.19
 #[test]
 fn rule_19_a_connection_without_room_in_the_table_is_not_filtered() {
     let mut connection = TestConnection { queue: filter("safe"), now: Instant::ZERO, acked: 0 };
@@ -255,6 +272,7 @@ fn rule_19_a_connection_without_room_in_the_table_is_not_filtered() {
     assert_eq!(connection.kept(KeepReason::NoState), 200);
 }
 
+// keeps: ack-filter.20
 #[test]
 fn rule_20_every_kept_ack_is_counted_under_one_reason() {
     let mut connection = TestConnection::filtered();
@@ -268,6 +286,7 @@ fn rule_20_every_kept_ack_is_counted_under_one_reason() {
 }
 
 /// Its state is kept up to date meanwhile, so that filtering resumes at once.
+// keeps: ack-filter.20
 #[test]
 fn rule_20_a_connection_that_is_held_out_is_not_filtered() {
     let mut connection = TestConnection::filtered();
@@ -282,6 +301,7 @@ fn rule_20_a_connection_that_is_held_out_is_not_filtered() {
     assert!(connection.discarded() > discarded + 10);
 }
 
+// keeps: ack-filter.21
 #[test]
 fn rule_21_grants_discard_nothing() {
     let mut connection = TestConnection::filtered();
@@ -290,6 +310,7 @@ fn rule_21_grants_discard_nothing() {
     assert_eq!(connection.queue.packets(), held);
 }
 
+// keeps: ack-filter.22
 #[test]
 fn rule_22_stands_down_behind_another_filter() {
     let mut connection = TestConnection::open();

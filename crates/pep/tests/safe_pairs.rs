@@ -28,6 +28,7 @@ fn a_plain_ack_supersedes_a_plain_ack() {
     superseded(unchanged, unchanged);
 }
 
+// keeps: ack-filter.1
 #[test]
 fn rule_01_only_the_same_connection_supersedes() {
     kept(unchanged, |t| tcp_mut(t).src_port += 2, KeepReason::Newest);
@@ -37,6 +38,7 @@ fn rule_01_only_the_same_connection_supersedes() {
     kept(unchanged, |t| t.ip.traffic_class = 0x20, KeepReason::Separated);
 }
 
+// keeps: ack-filter.2
 #[test]
 fn rule_02_a_dropped_ack_supersedes_nothing() {
     let mut connection = TestConnection::open();
@@ -75,6 +77,7 @@ fn rule_02_a_dropped_ack_supersedes_nothing() {
     assert!(connection.queue.bytes() <= Bytes(40 * 52));
 }
 
+// keeps: ack-filter.3
 #[test]
 fn rule_03_no_ack_is_delayed() {
     let mut connection = TestConnection::open();
@@ -83,6 +86,7 @@ fn rule_03_no_ack_is_delayed() {
     assert_eq!(connection.queue.pop(connection.now), Some(ack));
 }
 
+// keeps: ack-filter.4
 #[test]
 fn rule_04_acks_leave_in_order_and_unchanged() {
     let mut connection = TestConnection::filtered();
@@ -102,6 +106,7 @@ fn rule_04_acks_leave_in_order_and_unchanged() {
     assert!(connection.kept(KeepReason::Separated) > 0);
 }
 
+// keeps: ack-filter.5
 #[test]
 fn rule_05_only_whole_plain_datagrams_are_discarded() {
     kept(|c| c.ip.special = true, unchanged, KeepReason::NotPlainIp);
@@ -110,6 +115,7 @@ fn rule_05_only_whole_plain_datagrams_are_discarded() {
     kept(|c| c.len = 81, unchanged, KeepReason::NotPlainIp);
 }
 
+// keeps: ack-filter.6
 #[test]
 fn rule_06_segments_with_payload_are_kept() {
     let (was_kept, _) =
@@ -117,6 +123,7 @@ fn rule_06_segments_with_payload_are_kept() {
     assert!(was_kept);
 }
 
+// keeps: ack-filter.7
 #[test]
 fn rule_07_segments_with_other_flags_are_kept() {
     for flag in [TcpFlags::PSH, TcpFlags::URG, TcpFlags::FIN, TcpFlags::RST, TcpFlags::AE, TcpFlags(0x200)] {
@@ -129,6 +136,7 @@ fn rule_07_segments_with_other_flags_are_kept() {
     }
 }
 
+// keeps: ack-filter.8
 #[test]
 fn rule_08_acks_with_unknown_options_are_kept() {
     kept(|c| tcp_mut(c).options.other = true.into(), unchanged, KeepReason::Options);
@@ -141,6 +149,7 @@ fn rule_08_acks_with_unknown_options_are_kept() {
     assert!(connection.kept(KeepReason::Handshake) > 0);
 }
 
+// keeps: ack-filter.9
 #[test]
 fn rule_09_old_acks_are_kept_and_supersede_nothing() {
     kept(
@@ -160,12 +169,14 @@ fn rule_09_old_acks_are_kept_and_supersede_nothing() {
     );
 }
 
+// keeps: ack-filter.10
 #[test]
 fn rule_10_probes_are_kept() {
     kept(|c| tcp_mut(c).seq = SeqNumber(0), unchanged, KeepReason::Probe);
     kept(unchanged, |t| tcp_mut(t).seq = SeqNumber(0), KeepReason::Separated);
 }
 
+// keeps: ack-filter.11
 #[test]
 fn rule_11_timestamps_must_not_run_backwards() {
     let stamps =
@@ -177,6 +188,7 @@ fn rule_11_timestamps_must_not_run_backwards() {
     kept(unchanged, |t| tcp_mut(t).options.timestamps = None, KeepReason::Timestamps);
 }
 
+// keeps: ack-filter.12
 #[test]
 fn rule_12_sack_and_the_first_advance_are_kept() {
     let hole = |p: &mut Packet| {
@@ -211,6 +223,7 @@ fn rule_12_sack_and_the_first_advance_are_kept() {
     assert_eq!(connection.kept(KeepReason::FirstAdvance), 1);
 }
 
+// keeps: ack-filter.13
 #[test]
 fn rule_13_duplicates_and_window_changes_are_kept() {
     let repeat = |p: &mut Packet| tcp_mut(p).ack = SeqNumber(tcp_mut(p).ack.0.wrapping_sub(STEP));
@@ -227,6 +240,7 @@ fn rule_13_duplicates_and_window_changes_are_kept() {
     superseded(|c| tcp_mut(c).window = 1000 + STEP as u16, unchanged);
 }
 
+// keeps: ack-filter.13
 #[test]
 fn rule_13_the_right_edge_is_scaled() {
     let with_scale = |shift, window| {
@@ -239,6 +253,7 @@ fn rule_13_the_right_edge_is_scaled() {
     assert!(with_scale(7, 1009));
 }
 
+// keeps: ack-filter.13
 #[test]
 fn rule_13_the_ack_that_reopens_the_window_is_kept() {
     let mut connection = TestConnection::filtered();
@@ -252,6 +267,7 @@ fn rule_13_the_ack_that_reopens_the_window_is_kept() {
     assert_eq!(connection.kept(KeepReason::Window), 2);
 }
 
+// keeps: ack-filter.14
 #[test]
 fn rule_14_ecn_is_kept() {
     kept(|c| c.ip.traffic_class = 3, unchanged, KeepReason::IpEcn);

@@ -11,7 +11,6 @@ mod episodes;
 mod experiment;
 mod fading_links;
 mod fast_traces;
-mod key_documents;
 mod key_effects;
 mod learned_period;
 mod limits;

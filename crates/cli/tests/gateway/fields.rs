@@ -160,6 +160,7 @@ fn compare(address: &str, discovery: bool) {
     }
 }
 
+// keeps: accelerator.header-fields
 #[test]
 fn made_segments_have_the_header_fields_that_linux_fills() {
     compare(SERVER, true);

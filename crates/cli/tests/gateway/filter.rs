@@ -80,6 +80,7 @@ fn a_stop_sends_the_packets_in_the_filters_queue() {
 
 /// Servers that retransmit when ACKs are missing. The filter stops itself, since servers of connections that
 /// are not filtered retransmit less.
+// keeps: ack-filter.20
 #[test]
 fn a_filter_that_causes_retransmissions_is_stopped() {
     let Some(testbed) = Testbed::new(&["python3"]) else { return };

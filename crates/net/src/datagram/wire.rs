@@ -367,6 +367,7 @@ mod tests {
         }
     }
 
+    // keeps: ack-filter.6
     #[test]
     fn padding_is_ignored_and_truncation_is_an_error() {
         let bytes = emit(&segment().build());
@@ -394,6 +395,7 @@ mod tests {
         assert_eq!((packet.len, packet.tcp_header()), (40, None));
     }
 
+    // keeps: ack-filter.5
     #[test]
     fn fragments_and_ip_options_are_special() {
         let mut bytes = emit(&segment().build());

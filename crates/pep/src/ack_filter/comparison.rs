@@ -149,6 +149,7 @@ mod tests {
         sent
     }
 
+    // keeps: ack-filter.20
     #[test]
     fn a_filter_that_changes_nothing_is_never_stopped() {
         for seed in 0..20 {
@@ -162,6 +163,7 @@ mod tests {
         }
     }
 
+    // keeps: ack-filter.20
     #[test]
     fn twice_the_retransmissions_are_found_within_an_hour() {
         for seed in 0..20 {

@@ -165,6 +165,7 @@ mod tests {
     }
 
     /// The checks of an arrival imply the same; the comparison does not rely on them.
+    // keeps: ack-filter.10
     #[test]
     fn sequence_and_acknowledgment_numbers_must_not_run_backwards() {
         assert_eq!(verdict(&packet(0, 50), &packet(0, 100)), Ok(()));
@@ -174,6 +175,7 @@ mod tests {
         assert_eq!(verdict(&packet(1, 50), &packet(0, 60)), Err(KeepReason::Probe));
     }
 
+    // keeps: ack-filter.15
     #[test]
     fn the_longest_gap_is_a_quarter_of_the_round_trip_and_10_ms_if_that_is_unknown() {
         assert_eq!(max_gap(None), Duration::from_millis(10));

@@ -7,7 +7,7 @@
 //! flag, a duplicate, SACK blocks, anything unusual) separates: no ACK ahead of it is discarded any more.
 //! This discards less than the rules allow, and leaves no doubt about the order.
 //!
-//! The rules have the numbers of docs/ack-filter.md, whose table says which function keeps which rule.
+//! The rules have the numbers of docs/ack-filter.md, whose table names the files of their tests.
 
 use super::connection::Connection;
 use super::holdout::{Group, Holdout};

@@ -76,6 +76,7 @@ fn thousands_of_short_connections_leave_nothing_behind() {
     assert!(bed.to_client.is_empty() && bed.to_server.is_empty());
 }
 
+// keeps: accelerator.checksums
 #[test]
 fn super_packets_are_accepted_and_sent() {
     let config = AcceleratorConfig { super_packet: Bytes(65_000), ..AcceleratorConfig::default() };
@@ -137,6 +138,7 @@ fn answer_to_first_syn(
 
 /// RFC 3168, section 6.1.1.1, and RFC 9768, section 3.1.4: the second SYN may lack ECN while the answer to
 /// the first is in flight.
+// keeps: accelerator.handshake
 #[test]
 fn an_answer_may_be_to_the_first_transmission_of_the_syn() {
     let none = TcpFlags(0);

@@ -49,6 +49,7 @@ fn the_old_keys_are_upper_limits() {
 
 /// A server that ignores the window and a client that acknowledges nothing: each such device is bounded, half
 /// of the memory at most is exposed, and another device still gets its first megabyte.
+// keeps: accelerator.exposure
 #[test]
 fn devices_that_take_all_are_bounded_and_leave_memory_to_others() {
     const MEMORY: u64 = 8 << 20;

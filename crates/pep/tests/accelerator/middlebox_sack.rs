@@ -50,6 +50,7 @@ fn completion(blocks: Blocks, sack: bool, per_mille: u64, seed: u64) -> f64 {
     network.delivered.iter().find(|(_, read)| *read == FILE).expect("it was read").0.as_secs_f64()
 }
 
+// keeps: accelerator.duplicates
 #[test]
 fn losses_are_repaired_as_without_sack_whatever_becomes_of_the_blocks() {
     let changed = [
@@ -88,6 +89,7 @@ fn slightly_shifted_blocks_cost_no_more_than_some_timeouts() {
     }
 }
 
+// keeps: accelerator.duplicates
 #[test]
 fn three_duplicate_acks_without_blocks_repair_a_loss() {
     for shift in [None, Some(1_000_000_000u32)] {

@@ -252,6 +252,7 @@ fn the_response_after_the_end_of_an_offloaded_upload_is_accelerated() {
     }
 }
 
+// keeps: accelerator.injection
 #[test]
 fn forged_acks_of_the_server_advance_the_upload_by_a_window_at_most() {
     let (mut bed, off) = offloaded(true);
@@ -301,6 +302,7 @@ fn an_upload_over_a_long_path_is_tracked_from_the_start() {
 
 /// The reset's number is unknown here, since data bypassed the accelerator. The reset ends a transparent
 /// connection.
+// keeps: accelerator.client-reset
 #[test]
 fn a_reset_of_an_offloaded_client_removes_the_connection() {
     for (answered, resumed) in [(false, false), (true, false), (true, true)] {

@@ -4,6 +4,9 @@ use crate::accelerator::model;
 use paceline_net::Stream;
 
 /// `PACELINE_SWARM_SEED=17` starts at that seed and runs it alone.
+// keeps: accelerator.wrap, accelerator.hostile, accelerator.prefix, accelerator.contiguous
+// keeps: accelerator.store, accelerator.right-edge, accelerator.tsval, accelerator.exposure
+// keeps: accelerator.bypass
 #[test]
 fn random_runs_keep_the_rules() {
     let only: Option<u64> = std::env::var("PACELINE_SWARM_SEED").ok().and_then(|text| text.parse().ok());
@@ -44,17 +47,20 @@ fn inputs_of_the_fuzz_target_keep_the_rules() {
 }
 
 /// Found by fuzzing.
+// keeps: accelerator.fin
 #[test]
 fn a_retransmitted_fin_is_acknowledged_again() {
     model::run(include_bytes!("found/fin-whose-acknowledgment-was-lost"));
 }
 
+// keeps: accelerator.handshake
 #[test]
 fn a_corrupt_handshake_segment_is_ignored() {
     model::run(include_bytes!("found/acknowledgment-with-a-wrong-checksum"));
 }
 
 /// The client has reneged on SACKed data and keeps sending; each of its packets resets the backoff.
+// keeps: accelerator.store
 #[test]
 fn reneged_data_is_retransmitted_at_the_first_timeout() {
     model::run(include_bytes!("found/thrown-away-while-it-talks"));

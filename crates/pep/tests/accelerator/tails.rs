@@ -23,8 +23,9 @@ fn transfer(
     (network.servers[0].stats().retransmitted_segments, took.as_secs_f64() * 1e3)
 }
 
-/// Row "FIN, half-close": while the FIN and the packet before it wait for the client, the server's timers do
+/// While the FIN and the packet before it wait for the client, the server's timers do
 /// not expire, as they do not without the accelerator.
+// keeps: accelerator.fin
 #[test]
 fn the_end_of_a_transfer_causes_no_retransmission_of_the_server() {
     for file in [30_000, 300_000, 2_000_000, 5_000_000] {
@@ -41,6 +42,7 @@ fn the_end_of_a_transfer_causes_no_retransmission_of_the_server() {
 }
 
 /// A connection that stays open between two responses: the data of a backlog is acknowledged in time as well.
+// keeps: accelerator.fin
 #[test]
 fn pauses_of_a_server_cause_no_retransmission_either() {
     for (wired_ms, mobile_ms) in [(1, 20), (5, 20), (10, 40), (40, 10)] {
@@ -53,8 +55,9 @@ fn pauses_of_a_server_cause_no_retransmission_either() {
     }
 }
 
-/// Row "FIN, half-close": neither the FIN nor the packet before it is acknowledged ahead of the client.
+/// Neither the FIN nor the packet before it is acknowledged ahead of the client.
 /// Earlier packets of a backlog are, one by one.
+// keeps: accelerator.fin
 #[test]
 fn the_packets_before_the_last_are_acknowledged_one_by_one() {
     for fin in [true, false] {

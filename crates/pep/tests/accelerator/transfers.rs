@@ -54,6 +54,7 @@ fn a_clean_path_stays_as_fast_without_retransmissions() {
 
 /// More connections of one device than its buffer has room for at full windows: they share it, no advertised
 /// data is refused and no connection is blocked by the others.
+// keeps: accelerator.fairness
 #[test]
 fn a_hundred_connections_of_a_device_share_its_buffer() {
     let mut network = Network::download(Source::Bulk, adaptive(), 5, lines("100 Mb/s", 15, 1_000_000));
@@ -85,6 +86,7 @@ fn idle_connections_take_no_window_from_a_download() {
 }
 
 /// Each of them has a window from the time when all others were idle.
+// keeps: accelerator.overload
 #[test]
 fn connections_that_all_become_active_at_once_share_the_buffer() {
     let config = AcceleratorConfig { device_buffer: Bytes(4 << 20), ..AcceleratorConfig::default() };
@@ -147,6 +149,7 @@ fn loss_without_congestion_does_not_lower_the_rate() {
 /// Fades of 50 to 300 ms each 1.2 s that lose everything, a client whose window is little more than the
 /// bandwidth-delay product (0.8 MB), and a path whose delay doubles under load: between fades the link is
 /// nearly always in use.
+// keeps: accelerator.handover
 #[test]
 fn fades_cost_little_more_than_their_duration() {
     let (mut client, server) = configs(0);
@@ -202,6 +205,7 @@ fn a_hundredfold_change_of_the_rate_is_followed_within_a_second() {
 }
 
 /// Loss and reordering on every link at once, in both directions.
+// keeps: accelerator.prefix
 #[test]
 fn transfers_survive_loss_and_reordering_on_both_segments() {
     for seed in 1..=6 {
@@ -243,6 +247,7 @@ fn overshooting(overshoot: bool) -> AcceleratorConfig {
 }
 
 /// A window that does not grow is kept: nothing is sent again. The published control sends past it.
+// keeps: accelerator.window
 #[test]
 fn small_windows_are_kept_and_overshot_as_published() {
     let (honoured, _) = small_window(BeyondWindow::Accept, overshooting(false), None);

@@ -255,6 +255,7 @@ mod tests {
         assert!((rise - 0.04).abs() < 1e-9, "{rise}");
     }
 
+    // keeps: accelerator.handover
     #[test]
     fn the_wait_of_packets_in_an_outage_is_no_minimum() {
         let mut min_rtt = MinRtt::default();

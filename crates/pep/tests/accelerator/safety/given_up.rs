@@ -26,6 +26,7 @@ fn silent(all: bool) -> TestBed {
 }
 
 /// The client's acknowledgments may take another path: what was sent has arrived as far as is known.
+// keeps: accelerator.keepalive
 #[test]
 fn a_silent_client_that_was_sent_everything_is_left() {
     let mut bed = silent(true);
@@ -54,6 +55,7 @@ fn a_client_that_is_heard_again_within_the_limit_goes_on() {
 /// RFC 5961, section 3.2: a reset counts with the number that its receiver expects. The client may have
 /// acknowledged nothing, or everything, on a path that does not come here; its answer to the probe has the
 /// right number in any case.
+// keeps: accelerator.crash
 #[test]
 fn both_ends_hear_of_the_end_whatever_the_client_has() {
     let mut bed = silent(false);

@@ -6,7 +6,8 @@ use paceline_net::rewrite::Unparsed;
 use paceline_net::{Duration, Packet, TcpFlags, TcpOptions, wire};
 use paceline_pep::accelerator::{AcceleratorConfig, BypassReason, Side};
 
-/// Row "server retransmits": re-ACK; of conflicting bytes keep the first, count.
+/// Re-ACK; of conflicting bytes keep the first, count.
+// keeps: accelerator.server-retransmits
 #[test]
 fn retransmitted_bytes_are_acknowledged_and_the_first_copy_is_kept() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -23,8 +24,9 @@ fn retransmitted_bytes_are_acknowledged_and_the_first_copy_is_kept() {
     assert!(bed.data().len() >= 3, "`data` verifies the bytes of the first copy");
 }
 
-/// Row "classic ECN": CE from the server side is echoed here; ECE from the client is consumed and answered
+/// CE from the server side is echoed here; ECE from the client is consumed and answered
 /// with CWR.
+// keeps: accelerator.ecn
 #[test]
 fn congestion_marks_are_answered_on_their_own_segment() {
     let mut bed = TestBed::open_cleared(|bed| bed.ecn = true);
@@ -54,7 +56,8 @@ fn congestion_marks_are_answered_on_their_own_segment() {
     assert_eq!(answers, 1, "once a flight");
 }
 
-/// Row "keepalive": end to end; client silent: stop early ACKs.
+/// Keepalives pass end to end; a silent client ends early ACKs.
+// keeps: accelerator.keepalive
 #[test]
 fn keepalives_pass_and_a_silent_client_stops_early_acks() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -82,7 +85,8 @@ fn keepalives_pass_and_a_silent_client_stops_early_acks() {
     assert_eq!(bed.acked(), Some(off + 2000), "the client has responded");
 }
 
-/// Row "URG": preserved; no early ACK across it.
+/// The urgent flag and pointer stay; no early ACK crosses urgent data.
+// keeps: accelerator.urgent
 #[test]
 fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -100,7 +104,8 @@ fn urgent_data_keeps_its_pointer_and_waits_for_the_client() {
     assert_eq!(bed.acked(), Some(end + 2500));
 }
 
-/// Row "PMTU, ICMP": validate packet-too-big, re-segment stored data, forward the message.
+/// Validate packet-too-big, re-segment stored data, forward the message.
+// keeps: accelerator.mtu
 #[test]
 fn packet_too_big_is_validated_obeyed_and_forwarded() {
     let icmp = |bed: &TestBed, off: u64, mtu: u16| {
@@ -131,7 +136,8 @@ fn packet_too_big_is_validated_obeyed_and_forwarded() {
     assert_eq!(data.iter().map(|(_, len)| u64::from(*len)).sum::<u64>(), end - 1, "all of it is sent again");
 }
 
-/// Row "PMTU, ICMP" without a message: an MTU black hole is detected, and an outage is not mistaken for one.
+/// Without a message: an MTU black hole is detected, and an outage is not mistaken for one.
+// keeps: accelerator.mtu
 #[test]
 fn an_mtu_black_hole_is_detected() {
     // Segments of up to `fits` bytes arrive after 20 ms, once an outage has ended.
@@ -174,7 +180,8 @@ fn an_mtu_black_hole_is_detected() {
     }
 }
 
-/// Row "header fields of IP": from the original.
+/// Fields of the IP header are those of the original.
+// keeps: accelerator.header-fields
 #[test]
 fn header_fields_are_those_of_the_original() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -223,7 +230,8 @@ fn header_fields_are_those_of_the_original() {
     assert_eq!(Unparsed::of(&bed.to_client[0]), label);
 }
 
-/// Row "checksums, GRO": never acknowledge a corrupt segment; re-segment what exceeds the MTU.
+/// Never acknowledge a corrupt segment; re-segment what exceeds the MTU.
+// keeps: accelerator.checksums, accelerator.contiguous
 #[test]
 fn corrupt_segments_are_ignored_and_super_packets_are_cut() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -250,7 +258,8 @@ fn corrupt_segments_are_ignored_and_super_packets_are_cut() {
     assert_eq!(data.iter().map(|(_, len)| u64::from(*len)).sum::<u64>(), 10_500);
 }
 
-/// Row "GTP-U (N3, S1-U)": N6 or SGi is the recommended place; tunnelled packets, echo and end markers pass.
+/// N6 or SGi is the recommended place; tunnelled packets, echo and end markers pass.
+// keeps: accelerator.gtp
 #[test]
 fn tunnelled_packets_pass() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -273,7 +282,8 @@ fn tunnelled_packets_pass() {
     }
 }
 
-/// Row "hostile packets": bounded parsers, per-device caps.
+/// Parsers are bounded, and devices have caps.
+// keeps: accelerator.hostile
 #[test]
 fn hostile_packets_do_no_harm_and_devices_have_caps() {
     let config = AcceleratorConfig { max_flows_per_device: 2, ..AcceleratorConfig::default() };
@@ -306,8 +316,9 @@ fn hostile_packets_do_no_harm_and_devices_have_caps() {
     assert!(bed.accelerator.held() < 100_000);
 }
 
-/// Row "checksums, GRO": a client with a larger MSS than the server's receives segments of the server's size.
+/// A client with a larger MSS than the server's receives segments of the server's size.
 /// Nothing shows that the path allows more.
+// keeps: accelerator.checksums
 #[test]
 fn no_segment_is_longer_than_the_servers_own() {
     let mut bed = TestBed::open_cleared(|bed| bed.client_mss_excess = 7_500);
@@ -319,8 +330,9 @@ fn no_segment_is_longer_than_the_servers_own() {
     assert_eq!(bed.data().iter().map(|(_, len)| *len).max(), Some(SEGMENT));
 }
 
-/// Row "PMTU, ICMP": no segment exceeds the MSS that the client announced (RFC 9293, section 3.7.1). A
+/// No segment exceeds the MSS that the client announced (RFC 9293, section 3.7.1). A
 /// connection with smaller segments than 64 bytes passes: each would cost a record and a packet.
+// keeps: accelerator.mtu
 #[test]
 fn any_mss_of_the_client_is_honoured() {
     for mss in (1..=76).chain([536]) {

@@ -11,8 +11,9 @@ fn is_reset(packet: &paceline_net::Packet) -> bool {
     header(packet).flags.contains(TcpFlags::RST)
 }
 
-/// Row "crash": flows with exposure 0 go on unharmed. The same holds after a long silence of the client: its
+/// Flows with exposure 0 go on unharmed. The same holds after a long silence of the client: its
 /// server decides how long to wait.
+// keeps: accelerator.crash
 #[test]
 fn an_unresponsive_client_without_exposed_bytes_is_detached() {
     // No early ACKs; a response in one segment with its FIN; exposed bytes.
@@ -42,8 +43,9 @@ fn an_unresponsive_client_without_exposed_bytes_is_detached() {
     }
 }
 
-/// Row "hostile packets": per-device caps. Connections whose ends have disappeared without a FIN give their
+/// Per-device caps. Connections whose ends have disappeared without a FIN give their
 /// places to new ones.
+// keeps: accelerator.hostile
 #[test]
 fn abandoned_connections_do_not_occupy_a_devices_places() {
     for places in [1, 40] {
@@ -125,8 +127,9 @@ fn a_client_that_repeats_acks_of_unseen_data_is_detached() {
     }
 }
 
-/// Row "blind injection (RFC 5961)": injected ACKs of unseen data release no data that the client lacks, as
+/// Injected ACKs of unseen data release no data that the client lacks, as
 /// long as the client itself acknowledges less.
+// keeps: accelerator.injection
 #[test]
 fn injected_acks_of_unseen_data_release_nothing() {
     // Without a probe they count for nothing.
@@ -197,6 +200,7 @@ fn data_that_the_client_has_already_does_not_stop_the_transfer() {
 
 /// RFC 7323, sections 4.3 and 5.5: pure ACKs of the server update TS.Recent as well, or its timestamps would
 /// wrap around.
+// keeps: accelerator.timestamps
 #[test]
 fn a_server_that_only_sends_acks_for_a_month_passes_paws() {
     let mut bed = TestBed::open();
@@ -227,6 +231,7 @@ fn a_server_that_only_sends_acks_for_a_month_passes_paws() {
 
 /// RFC 7323, section 5.5: after 24 days of silence no timestamp of either end is old. With clocks of
 /// microseconds (Linux: `ip route ... features tcp_usec_ts`) this holds after half an hour.
+// keeps: accelerator.timestamps
 #[test]
 fn segments_after_a_long_silence_pass_paws() {
     const MINUTE: u64 = 60 * 1000;

@@ -1,5 +1,5 @@
-//! Row "fragments, extension headers": segments of an accelerated connection are taken in all forms that the
-//! kernel forwards. In particular the server sends none of them twice.
+//! Segments of an accelerated connection are taken in all forms that the kernel forwards: with options, with
+//! extension headers, in fragments. In particular the server sends none of them twice.
 
 use crate::accelerator::test_bed::*;
 use paceline_net::fragments::{fragment, is_fragment};
@@ -29,7 +29,8 @@ fn for_each_kind(test: impl Fn(TestBed, bool)) {
     }
 }
 
-/// Row "fragments, extension headers": taken.
+/// Segments of the server in these forms are stored.
+// keeps: accelerator.fragments
 #[test]
 fn options_extension_headers_and_fragments_of_the_server_are_stored() {
     for_each_kind(|mut bed, fragments| {
@@ -55,7 +56,8 @@ fn options_extension_headers_and_fragments_of_the_server_are_stored() {
     });
 }
 
-/// Row "fragments, extension headers": forwarded in the same form.
+/// Uploads in these forms keep them.
+// keeps: accelerator.fragments
 #[test]
 fn uploads_with_options_extension_headers_and_fragments_keep_them_and_have_the_new_acknowledgment() {
     for_each_kind(|mut bed, fragments| {
@@ -145,7 +147,8 @@ fn fragments_of_other_connections_pass_unchanged() {
     }
 }
 
-/// Row "fragments, extension headers": forwarded late.
+/// Fragments of an incomplete datagram pass after a while.
+// keeps: accelerator.fragments
 #[test]
 fn fragments_of_an_incomplete_datagram_pass_after_a_while() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -168,7 +171,8 @@ fn a_client_that_has_data_which_bypassed_the_accelerator_is_detached() {
     assert_eq!((bed.taken_by_server(), bed.accelerator.flow_count()), (vec![beyond], 0));
 }
 
-/// Row "fragments, extension headers": bypass.
+/// These connections pass.
+// keeps: accelerator.fragments
 #[test]
 fn a_handshake_with_an_extension_header_keeps_its_connection_from_being_accelerated() {
     let mut bed = TestBed::new(AcceleratorConfig::default()).v6();

@@ -5,7 +5,8 @@ use crate::accelerator::test_bed::*;
 use paceline_net::{Bytes, ForeignOptions, SeqNumber, TcpFlags, TcpHeader};
 use paceline_pep::accelerator::{Accelerator, AcceleratorConfig, BypassReason, Side};
 
-/// Row "handshake": never answered or altered; learn both sides from the passing SYN pair.
+/// Handshakes are never answered or altered; both sides are learned from the passing SYN pair.
+// keeps: accelerator.handshake
 #[test]
 fn handshake_passes_untouched_and_is_learned() {
     for v6 in [false, true] {
@@ -33,7 +34,8 @@ fn handshake_passes_untouched_and_is_learned() {
     }
 }
 
-/// Row "mid-flow start, simultaneous open, only one direction seen": bypass.
+/// These connections pass.
+// keeps: accelerator.mid-flow
 #[test]
 fn mid_flow_simultaneous_open_and_one_sided_pass() {
     let mut bed = TestBed::new(AcceleratorConfig::default());
@@ -83,7 +85,8 @@ fn mid_flow_simultaneous_open_and_one_sided_pass() {
     assert!(bed.to_server.is_empty() && bed.accelerator.flow_count() == 0);
 }
 
-/// Row "MPTCP, TCP-AO, MD5, ESP, AccECN": bypass.
+/// These connections pass.
+// keeps: accelerator.foreign-options
 #[test]
 fn signed_multipath_and_accurate_ecn_pass() {
     let cases = [
@@ -133,8 +136,9 @@ fn signed_multipath_and_accurate_ecn_pass() {
     assert_eq!(bed.taken_by_client(), [esp]);
 }
 
-/// Row "crash": exposure is capped; flows with exposure 0 go on through the bypass unharmed; exposed flows
+/// Exposure is capped; flows with exposure 0 go on through the bypass unharmed; exposed flows
 /// are reset on both ends from the journal.
+// keeps: accelerator.crash, accelerator.exposure
 #[test]
 fn after_a_crash_exposed_connections_are_reset_and_others_continue() {
     let config = AcceleratorConfig { exposure: Bytes(8_000), ..AcceleratorConfig::default() };
@@ -169,8 +173,9 @@ fn after_a_crash_exposed_connections_are_reset_and_others_continue() {
     assert_eq!(bed.acked(), Some(end + u64::from(SEGMENT)));
 }
 
-/// Row "overload, SYN flood": a connection is admitted after the handshake and first data; a full table means
+/// A connection is admitted after the handshake and first data; a full table means
 /// bypass; acknowledged bytes are never dropped.
+// keeps: accelerator.overload
 #[test]
 fn overload_and_flood_are_passed_and_acknowledged_bytes_stay() {
     let config = AcceleratorConfig { max_openings: 100, max_flows: 1, ..AcceleratorConfig::default() };
@@ -238,8 +243,9 @@ fn early_acknowledgments_stop_and_begin_with_the_device() {
     assert_eq!(bed.exposure(), 0);
 }
 
-/// Row "FIN, half-close": a FIN is never acknowledged early; the last segment is held back; directions are
+/// A FIN is never acknowledged early; the last segment is held back; directions are
 /// independent.
+// keeps: accelerator.fin
 #[test]
 fn a_fin_is_never_acknowledged_early() {
     let mut bed = TestBed::open();
@@ -286,7 +292,8 @@ fn a_fin_is_never_acknowledged_early() {
     assert_eq!(bed.acked(), Some(end + 2000), "the other direction is still accelerated");
 }
 
-/// Row "RST from the server": deliver what is buffered for a bounded time, then pass it.
+/// Buffered data are delivered for a bounded time, then the server's reset passes.
+// keeps: accelerator.server-reset
 #[test]
 fn a_reset_of_the_server_waits_for_stored_data() {
     let mut bed = TestBed::open();
@@ -316,7 +323,8 @@ fn a_reset_of_the_server_waits_for_stored_data() {
     assert_eq!(bed.offset(header(bed.to_client.last().unwrap()).seq), 3001);
 }
 
-/// Row "RST from the client": forwarded at once.
+/// The client's reset is forwarded at once.
+// keeps: accelerator.client-reset
 #[test]
 fn reset_of_the_client_passes_at_once() {
     let mut bed = TestBed::open();
@@ -330,7 +338,8 @@ fn reset_of_the_client_passes_at_once() {
     assert!(bed.taken_by_client().is_empty(), "nothing more is sent to the client");
 }
 
-/// Row "TFO": pass; early ACKs only after the handshake.
+/// Data on SYNs pass; early ACKs begin after the handshake.
+// keeps: accelerator.fast-open
 #[test]
 fn fast_open_data_is_not_acknowledged_before_the_client_answers() {
     let mut bed = TestBed::new(AcceleratorConfig::default());
@@ -353,7 +362,8 @@ fn fast_open_data_is_not_acknowledged_before_the_client_answers() {
     assert_eq!(bed.acked(), Some(end), "the client has answered");
 }
 
-/// Row "4-tuple reuse": a new ISN is a new connection.
+/// A new ISN is a new connection.
+// keeps: accelerator.reuse
 #[test]
 fn reused_addresses_and_ports_are_a_new_connection() {
     let mut bed = TestBed::open();
@@ -381,6 +391,7 @@ fn reused_addresses_and_ports_are_a_new_connection() {
 }
 
 /// A forged pair of SYNs does not end a connection with exposed bytes.
+// keeps: accelerator.injection, accelerator.reuse
 #[test]
 fn a_forged_pair_of_syns_replaces_nothing() {
     for ack in [1, 0x5000] {
@@ -407,6 +418,7 @@ fn a_forged_pair_of_syns_replaces_nothing() {
 
 /// Packets bypassed the accelerator while the driver was away: a client that acknowledges them is detached.
 /// At any other time such an ACK is optimistic.
+// keeps: accelerator.bypass
 #[test]
 fn after_an_absence_a_client_with_unseen_data_is_detached() {
     for away in [false, true] {

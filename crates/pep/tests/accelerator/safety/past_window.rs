@@ -1,4 +1,4 @@
-//! Row "window": when data is sent past the client's window, and when no more.
+//! The window of a client: when data is sent past it, and when no more.
 
 use super::super::test_bed::*;
 use paceline_net::{Duration, Packet, TcpFlags};
@@ -93,6 +93,7 @@ impl Reader {
 }
 
 /// A client whose window does not grow gets nothing past it, however small it is.
+// keeps: accelerator.window
 #[test]
 fn windows_that_do_not_grow_are_kept() {
     for window in [8_000, 30_000, 128_000] {
@@ -108,6 +109,7 @@ fn windows_that_do_not_grow_are_kept() {
 
 /// The first data past the window is one segment that has the edge in it. More follows when it is delivered,
 /// at most a window more.
+// keeps: accelerator.window
 #[test]
 fn a_device_is_probed_with_one_segment_first() {
     let mut reader = Reader::open(TestBed::new(patient()), 16_000);
@@ -130,6 +132,7 @@ fn a_device_is_probed_with_one_segment_first() {
 }
 
 /// At the first drop it ends for the device, in all connections and for good.
+// keeps: accelerator.window
 #[test]
 fn a_drop_past_the_window_ends_it_for_the_device() {
     let mut reader = Reader::open(TestBed::new(patient()), 16_000);
@@ -166,6 +169,7 @@ fn resets(packets: &[Packet]) -> usize {
 
 /// A router that tracks windows answers data past the window by a reset. The client lives on, and so does the
 /// connection; the device gets no more past its window.
+// keeps: accelerator.client-reset
 #[test]
 fn a_reset_after_data_past_the_window_waits_for_a_sign_of_life() {
     let mut reader = Reader::open(TestBed::new(patient()), 16_000);
@@ -188,6 +192,7 @@ fn a_reset_after_data_past_the_window_waits_for_a_sign_of_life() {
 
 /// The client has reset the connection itself: its reset is forwarded when it does not answer, and at once
 /// where it cannot be a router's.
+// keeps: accelerator.client-reset
 #[test]
 fn a_reset_of_the_client_after_data_past_the_window_is_forwarded() {
     for (flags, past_window, at_once) in [(BARE_RST, true, false), (BARE_RST, false, true), (RST, true, true)]

@@ -118,7 +118,8 @@ fn plain(client: Pausing) -> Received {
     Received::of(&received)
 }
 
-/// Row "window": in a pause of 25 s a client gets as few packets as from a sender as in Linux.
+/// In a pause of 25 s a client gets as few packets as from a sender as in Linux.
+// keeps: accelerator.window
 #[test]
 fn a_client_that_pauses_gets_as_few_packets_as_without_the_accelerator() {
     for sack in [true, false] {
@@ -139,6 +140,7 @@ fn a_client_that_pauses_gets_as_few_packets_as_without_the_accelerator() {
 /// RFC 6298, sections 2.5 and 5.5; RFC 9293, section 3.8.6.1: a client that pauses for half an hour, and
 /// answers each probe, is probed at intervals that double up to a minute. The connection is not given up, and
 /// data follows at once when the client reads again.
+// keeps: accelerator.window
 #[test]
 fn intervals_between_repetitions_double_up_to_a_minute() {
     for window in [0, 100] {

@@ -9,7 +9,8 @@ fn up(delay_ms: u64) -> Link {
     Link::rate("20 Mb/s", delay_ms, 10_000_000)
 }
 
-/// Row "handover, DRX": an RTT jump alone is no congestion.
+/// An RTT jump alone is no congestion.
+// keeps: accelerator.handover
 #[test]
 fn longer_paths_outages_and_sleep_do_not_lower_the_rate() {
     // The delay of the path grows by 60 ms at 10 s.
@@ -38,7 +39,8 @@ fn longer_paths_outages_and_sleep_do_not_lower_the_rate() {
     assert!(stats.retransmissions * 100 < stats.segments_sent, "an outage is no loss: {stats:?}");
 }
 
-/// Row "deep radio buffers": bound the data in flight to bandwidth x (minimum RTT + target delay).
+/// Bound the data in flight to bandwidth x (minimum RTT + target delay).
+// keeps: accelerator.deep-buffers
 #[test]
 fn deep_buffers_are_not_filled() {
     for (rate, delay_ms) in [("2 Mb/s", 30), ("20 Mb/s", 15), ("80 Mb/s", 10)] {
@@ -92,8 +94,9 @@ fn short_buffers_are_not_overrun_without_sack() {
     }
 }
 
-/// Row "bandwidth estimate": from acknowledged bytes over at least an RTT and several TDD periods, never from
+/// From acknowledged bytes over at least an RTT and several TDD periods, never from
 /// ACK packets; app-limited samples do not lower it.
+// keeps: accelerator.estimate
 #[test]
 fn the_estimate_counts_bytes_over_periods() {
     // Packets and ACKs pass the radio in bursts each 10 ms.
@@ -123,7 +126,8 @@ fn the_estimate_counts_bytes_over_periods() {
     assert!(network.accelerator().flows().next().unwrap().control.window > 14_000);
 }
 
-/// Row "fairness": round robin by device, then by flow.
+/// Turns go by device, then by flow.
+// keeps: accelerator.fairness
 #[test]
 fn flows_of_a_device_share_equally_and_short_transfers_are_not_delayed_by_long_ones() {
     let line = Link::rate("20 Mb/s", 15, 10_000_000);

@@ -11,7 +11,8 @@ fn older(tcp: &mut TcpHeader, by: u32) {
     timestamps.val = timestamps.val.wrapping_sub(by);
 }
 
-/// Row "blind injection (RFC 5961)": validate like an endpoint before any state change.
+/// Validate like an endpoint before any state change.
+// keeps: accelerator.injection
 #[test]
 fn injected_segments_change_nothing() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -59,8 +60,9 @@ fn injected_segments_change_nothing() {
     assert_eq!(bed.exposure(), 0);
 }
 
-/// Row "blind injection (RFC 5961)", section 5.2: data and FIN with an unacceptable acknowledgment reach the
+/// RFC 5961, section 5.2: data and FIN with an unacceptable acknowledgment reach the
 /// server unchanged. With a rewritten acknowledgment the server would accept them.
+// keeps: accelerator.injection
 #[test]
 fn injected_data_is_not_made_acceptable() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -77,8 +79,9 @@ fn injected_data_is_not_made_acceptable() {
     assert_eq!(bed.exposure(), 0);
 }
 
-/// Row "client data or FIN with an old ACK number": rewrite ACK, window, SACK and, without data, TSecr to the
+/// Rewrite ACK, window, SACK and, without data, TSecr to the
 /// values that were sent to the server; drop only empty ACKs.
+// keeps: accelerator.old-ack
 #[test]
 fn client_segments_carry_the_acknowledgment_that_the_server_has() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -109,7 +112,8 @@ fn client_segments_carry_the_acknowledgment_that_the_server_has() {
     assert!(bed.to_server.is_empty());
 }
 
-/// Row "SACK towards the server": only for data that the accelerator lacks.
+/// SACK blocks to the server are only for data that the accelerator lacks.
+// keeps: accelerator.server-sack
 #[test]
 fn sack_blocks_to_the_server_report_gaps_of_the_store_only() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -130,7 +134,8 @@ fn sack_blocks_to_the_server_report_gaps_of_the_store_only() {
     assert_eq!((bed.offset(tcp.ack), tcp.options.sack.is_empty()), (end + 3000, true));
 }
 
-/// Row "client's duplicate ACKs": suppress only if the segment is stored and being retransmitted.
+/// Duplicate ACKs are suppressed only if the segment is stored and being retransmitted.
+// keeps: accelerator.duplicates
 #[test]
 fn duplicate_acks_are_suppressed_and_the_loss_repaired_here() {
     for sack in [true, false] {
@@ -237,8 +242,9 @@ fn a_fast_retransmit_is_sent_with_more_than_a_window_in_flight() {
     assert_eq!(bed.data(), [(10_001, SEGMENT)]);
 }
 
-/// Row "window": the right edge towards the server never retreats; client's window honoured unless overshoot
+/// The right edge towards the server never retreats; client's window honoured unless overshoot
 /// is on; own zero-window probes; answer the server's.
+// keeps: accelerator.window, accelerator.right-edge
 #[test]
 fn windows_are_kept_honoured_and_probed() {
     // All that the buffer holds is stored, however long the client takes for it.
@@ -285,8 +291,9 @@ fn windows_are_kept_honoured_and_probed() {
     assert!(bed.to_server.iter().map(header).any(|tcp| tcp.window > 0), "the window opens");
 }
 
-/// Row "window scale, timestamps": only from a seen SYN pair; TSval = the client's last real value; TSecr of
+/// Only from a seen SYN pair; TSval = the client's last real value; TSecr of
 /// the acknowledged segment; a retransmission carries a valid TSval.
+// keeps: accelerator.timestamps, accelerator.tsval
 #[test]
 fn scale_and_timestamps_are_those_of_the_ends() {
     let mut bed = TestBed::open_cleared(|_| ());
@@ -333,7 +340,8 @@ fn scale_and_timestamps_are_those_of_the_ends() {
     );
 }
 
-/// Row "sequence wrap": serial compare, 64-bit offsets inside.
+/// Numbers are compared in serial arithmetic, with 64-bit offsets inside.
+// keeps: accelerator.wrap
 #[test]
 fn sequence_numbers_wrap_around() {
     for isn in [u32::MAX - 2_500, 0x7fff_ff00, u32::MAX] {

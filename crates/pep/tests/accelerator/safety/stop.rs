@@ -4,8 +4,9 @@ use crate::accelerator::test_bed::*;
 use paceline_net::{Bytes, Duration, TcpFlags};
 use paceline_pep::accelerator::AcceleratorConfig;
 
-/// Row "stop, upgrade, config change": stop early ACKs, deliver what is held, detach at exposure 0; after a
+/// Stop early ACKs, deliver what is held, detach at exposure 0; after a
 /// limit reset the rest.
+// keeps: accelerator.stop
 #[test]
 fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
     let mut bed = TestBed::open();
@@ -58,6 +59,7 @@ fn stop_delivers_then_detaches_and_resets_only_after_the_limit() {
 
 /// A transfer without pauses is detached soon after its exposure is 0, although its server has a larger
 /// window and more of its data is stored.
+// keeps: accelerator.stop
 #[test]
 fn a_running_transfer_is_detached_at_exposure_zero() {
     let mut bed = TestBed::open();
@@ -88,6 +90,7 @@ fn contiguous(bed: &TestBed) -> u64 {
 
 /// Stored data is sent at the rate of the radio before the connection is detached. Otherwise the server,
 /// whose timeout has grown with the queue, would retransmit the end of a flight only after seconds.
+// keeps: accelerator.bypass
 #[test]
 fn stored_data_is_sent_before_the_connection_is_detached() {
     let mut bed = TestBed::open();
@@ -112,6 +115,7 @@ fn stored_data_is_sent_before_the_connection_is_detached() {
 }
 
 /// While draining, the window does not let the server refill the store, however large the client's window is.
+// keeps: accelerator.stop
 #[test]
 fn draining_opens_no_large_window() {
     let config = AcceleratorConfig { flow_buffer: Bytes(32 << 10), ..AcceleratorConfig::default() };
@@ -154,8 +158,9 @@ fn an_abort_resets_exposed_connections_only() {
     assert_eq!((bed.stats().flows_detached, bed.stats().flows_reset), (0, 1));
 }
 
-/// Row "stop, upgrade, config change": advertised windows and ACKs are kept, new data follows the new
+/// Advertised windows and ACKs are kept, new data follows the new
 /// parameters.
+// keeps: accelerator.stop
 #[test]
 fn new_parameters_apply_to_new_data_and_revoke_nothing() {
     let mut bed = TestBed::open();

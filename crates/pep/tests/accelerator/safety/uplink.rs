@@ -8,9 +8,10 @@ fn echo(tcp: &TcpHeader) -> u32 {
     tcp.options.timestamps.expect("timestamps were negotiated").ecr
 }
 
-/// Row "window scale, timestamps": TSecr of the acknowledged segment. Data of the client keeps its own TSecr:
+/// TSecr of the acknowledged segment. Data of the client keeps its own TSecr:
 /// Linux servers take the round-trip time for their receive window from it. An ACK of newly arrived data goes
 /// ahead.
+// keeps: accelerator.old-ack, accelerator.timestamps
 #[test]
 fn data_of_the_client_keeps_its_tsecr_and_an_ack_of_new_data_goes_ahead() {
     for batch in [false, true] {
@@ -43,8 +44,9 @@ fn data_of_the_client_keeps_its_tsecr_and_an_ack_of_new_data_goes_ahead() {
     }
 }
 
-/// Row "window": a client with a closed window drops every segment past it, ACKs of its own upload included.
+/// A client with a closed window drops every segment past it, ACKs of its own upload included.
 /// After an overshoot such ACKs must not be numbered past the window.
+// keeps: accelerator.window
 #[test]
 fn an_upload_is_acknowledged_while_the_clients_window_is_closed() {
     for remnant in [0, 496] {
@@ -85,8 +87,9 @@ fn an_upload_is_acknowledged_while_the_clients_window_is_closed() {
     }
 }
 
-/// Row "window": ACKs in the client's name have a sequence number that the server accepts. A client that
+/// ACKs in the client's name have a sequence number that the server accepts. A client that
 /// probes a closed window has sent a byte past it.
+// keeps: accelerator.window
 #[test]
 fn acks_are_not_numbered_past_the_servers_closed_window() {
     let mut bed = TestBed::open_cleared(|_| ());

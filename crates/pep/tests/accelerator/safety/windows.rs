@@ -10,8 +10,9 @@ fn answer(bed: &TestBed) -> (u64, u64) {
     (bed.offset(tcp.ack), u64::from(tcp.window) << bed.shift)
 }
 
-/// Row "window": a server probes a window of zero with its first byte (RFC 9293, section 3.8.6.1). The byte
+/// A server probes a window of zero with its first byte (RFC 9293, section 3.8.6.1). The byte
 /// is taken with the window that its answer opens: else the server loses one timeout.
+// keeps: accelerator.window
 #[test]
 fn a_probe_of_the_clients_first_window_is_taken() {
     for timestamps in [true, false] {
@@ -36,7 +37,8 @@ fn a_probe_of_the_clients_first_window_is_taken() {
     }
 }
 
-/// Row "window": the same for every segment that reaches past the edge, while the window may open.
+/// The same for every segment that reaches past the edge, while the window may open.
+// keeps: accelerator.window
 #[test]
 fn a_segment_across_the_edge_is_taken_as_far_as_the_window_may_open() {
     for window in [1, 500, 999] {

@@ -285,6 +285,7 @@ mod tests {
         Payload::Datagram(bytes.into())
     }
 
+    // keeps: accelerator.prefix
     #[test]
     fn random_arrivals_give_the_stream() {
         for seed in 0..200 {
@@ -313,6 +314,7 @@ mod tests {
         }
     }
 
+    // keeps: accelerator.checksums
     #[test]
     fn packets_join_beyond_push_which_stays_at_the_end() {
         let mut store = Store::new(0);
@@ -338,6 +340,7 @@ mod tests {
         assert!(store.pieces.capacity() == 0 && store.cost() == 0);
     }
 
+    // keeps: accelerator.server-retransmits
     #[test]
     fn the_first_copy_stays_and_a_conflict_is_reported() {
         let mut store = Store::new(0);

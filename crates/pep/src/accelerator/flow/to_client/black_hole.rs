@@ -120,6 +120,7 @@ mod tests {
         assert_eq!(hole.on_delivery(512, true), Some(512));
     }
 
+    // keeps: accelerator.mtu
     #[test]
     fn an_outage_is_no_black_hole() {
         let mut hole = BlackHole::default();

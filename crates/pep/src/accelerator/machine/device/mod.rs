@@ -287,6 +287,7 @@ mod tests {
         }
     }
 
+    // keeps: accelerator.estimate
     #[test]
     fn round_trips_shorter_than_the_pacers_pauses_do_not_limit_the_rate() {
         let mut device = unknown_device();

@@ -22,7 +22,7 @@ impl CongestionControl for Careful {
     fn on_ack(&mut self, _now: Instant, sample: &AckSample) {
         self.cwnd += self.mss * sample.acked.0 as f64 / self.cwnd;
         if let (Some(rtt), Some(least)) = (sample.rtt, sample.min_rtt)
-            && sample.snd_una >= self.round_ends
+            && sample.snd_una > self.round_ends
         {
             self.round_ends = sample.snd_nxt;
             if rtt.as_secs_f64() > 1.5 * least.as_secs_f64() {

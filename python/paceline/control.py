@@ -35,9 +35,9 @@ class Ack(TypedDict):
 class Control(Protocol):
     """The control of one connection; a class of one's own need not inherit from it.
 
-    It may also have ``on_ack(ack)``, called for each acknowledgment, ``on_round(ack)``, called for one in each
-    round trip, ``on_loss(event)``, called with "loss" (a fast recovery begins), "recovered", "timeout",
-    "spurious" or "ecn", and ``pacing_rate`` in bits per second. They are read after each call.
+    A class may also have three methods and a rate. The method ``on_ack`` gets each acknowledgment. The method
+    ``on_round`` gets one in each round trip. The method ``on_loss`` gets a word for each change of the
+    congestion state. The attribute ``pacing_rate`` is in bits per second. See docs/own-control.md.
     """
 
     cwnd: float

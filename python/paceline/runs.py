@@ -24,9 +24,9 @@ def run(
 
     ``seeds`` is ``run.seed`` alone if left out. ``jobs`` is the number of runs at the same time, all cores if
     left out. ``progress`` is shown in terminals and notebooks if left out; a function is called with the
-    simulated and the whole time of all runs in seconds. Ctrl-C ends the runs. ``control`` is a class that makes
-    the congestion control of each connection in place of the scenario's: see docs/own-control.md. The same scenario and seed give
-    the same figures on every machine and for any number of jobs.
+    simulated and the whole time of all runs in seconds. Ctrl-C ends the runs. ``control`` is a class of
+    your own that makes the congestion control of each connection: see docs/own-control.md. The same scenario
+    and seed give the same figures on every machine and for any number of jobs.
 
     >>> import paceline
     >>> scenario = paceline.Scenario.load("single-station").edit({"run.duration": "3 s", "run.warmup": "1 s"})

@@ -6,7 +6,7 @@
 // With a pattern whose phase is known, packets leave in the slots before downlink slots: the wait after each
 // transmission is the time that the rate needs on a clock which runs in these slots only.
 //
-// PARTS and BINS are those of net::pacing::CleanDelay, ILLINOIS_... those of the crate tcp (build/constants.rs).
+// PARTS and BINS come from net::pacing::CleanDelay, ILLINOIS_... from the crate tcp (build/constants.rs).
 //
 // CUBIC and Reno grow by the kernel's functions. Illinois (Liu, Basar, Srikant 2008) is computed here, with
 // the shifts of Linux. BBR has no place here: its rate is its own.

@@ -1,5 +1,5 @@
-//! A set of positions in a stream of bytes, as ranges that neither overlap nor touch: what a receiver holds
-//! out of order, what a sender knows to be received or lost, what is left of a segmented SDU.
+//! A set of positions in a stream of bytes, as ranges that neither overlap nor touch: data held out of order,
+//! data known to be received or lost, the rest of a segmented SDU.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;

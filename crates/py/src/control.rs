@@ -42,7 +42,7 @@ struct PythonControl {
     on_loss: bool,
     cwnd: Bytes,
     pacing_rate: Option<Rate>,
-    /// Offset at whose acknowledgment the next round trip begins.
+    /// The next round trip begins when data above this offset is acknowledged.
     round_ends: u64,
     failure: Failure,
 }
@@ -131,7 +131,7 @@ impl std::fmt::Debug for PythonControl {
 
 impl CongestionControl for PythonControl {
     fn on_ack(&mut self, now: Instant, sample: &AckSample) {
-        let round = self.per_round && sample.advanced && sample.snd_una >= self.round_ends;
+        let round = self.per_round && sample.advanced && sample.snd_una > self.round_ends;
         if round {
             self.round_ends = sample.snd_nxt;
         }

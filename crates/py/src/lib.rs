@@ -3,7 +3,8 @@
 //! `scenario` and `values` read scenarios from Python's values; `run` simulates seeds on threads without the
 //! interpreter's lock; `grid` makes the points of a sweep, `reproduce` the rows of published experiments;
 //! `results` holds the figures, which leave as Arrow tables by `table`; `episode` steps a run under an agent
-//! that learns; `control` calls a congestion control in Python. The classes that users see, their types and their examples are in python/paceline.
+//! that learns; `control` calls a congestion control in Python. The classes that users see, their types and
+//! their examples are in python/paceline.
 #![forbid(unsafe_code)]
 
 mod cell;

@@ -30,7 +30,7 @@ impl Problem {
     pub fn because(key: &str, value: impl Display, reason: impl Display) -> Self {
         Self { key: key.to_owned(), value: value.to_string(), allowed: reason.to_string(), is_reason: true }
     }
-    /// Refuses a key that must be left out, whatever its value.
+    /// Refuses a key that must be left out, with any value.
     pub fn without_value(key: &str, allowed: impl Display) -> Self {
         Self { is_reason: false, ..Self::because(key, "", allowed) }
     }

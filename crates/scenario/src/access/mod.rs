@@ -58,7 +58,7 @@ impl Access {
             Self::Pairs(_) => "sidelink",
         }
     }
-    /// The scheme of the ACK filter; a link has none, which is what the basic one does.
+    /// The scheme of the ACK filter; a link has none, as with the basic scheme.
     pub fn ack_scheme(&self) -> Scheme {
         self.ack_filter().map_or(Scheme::Basic, |filter| filter.scheme)
     }

@@ -63,7 +63,7 @@ pub struct Endpoint {
     spare: Option<Packet>,
 }
 
-/// Whether the congestion control needs ECN, whatever the configuration says.
+/// Whether the congestion control needs ECN, also against the configuration.
 fn requires_ecn(config: &EndpointConfig) -> bool {
     config.control(config.segment_size, config.sack).ecn() != Ecn::None
 }
@@ -159,7 +159,7 @@ impl Endpoint {
         self.config.variant = Variant::External;
         self.requires_ecn = false;
     }
-    /// Replaces the configured congestion control by one of the caller, for a connection that is not open yet.
+    /// Replaces the configured congestion control by the caller's, for a connection that is not open yet.
     pub fn control_by(&mut self, own: OwnControl) {
         debug_assert!(self.connection.is_none(), "the control of an open connection stays");
         self.config.own_control = Some(own);

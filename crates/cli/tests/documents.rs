@@ -165,7 +165,7 @@ fn every_key_and_column_of_a_run_is_described() {
     assert_eq!(names(&group["round_trip"]).collect::<Names>(), shares("round_trip"));
     let figures = column("Groups", 0);
     assert_eq!(names(&group["ci95"]).collect::<Names>(), figures);
-    let own = ["group", "stations"].map(str::to_owned);
+    let own = ["group", "name", "stations"].map(str::to_owned);
     let of_run: Names = figures.iter().cloned().chain(own).collect();
     assert_eq!(names(&summaries[0]["runs"][0]["groups"][0]).collect::<Names>(), of_run);
     for totals in [&summaries[0]["mean"], &summaries[0]["ci95"], &summaries[0]["runs"][0]["totals"]] {

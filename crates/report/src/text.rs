@@ -31,7 +31,7 @@ fn groups(summary: &Summary) -> String {
     let mut lines = vec![heading.map(str::to_owned).to_vec()];
     lines.extend(summary.groups.iter().map(|group| {
         vec![
-            format!("station.{}", group.group),
+            group.label(),
             group.stations.to_string(),
             format!("{:.2}", group.mean.goodput_mbps),
             format!("{:.2}", group.mean.goodput_per_station_mbps),
@@ -120,7 +120,7 @@ fn policers(summary: &Summary) -> String {
 pub fn verdict_sentences(summary: &Summary) -> Vec<String> {
     let sentence = |group: &GroupResult| {
         let stations = count(group.stations, "station");
-        format!("station.{}, {stations}: TCP is {}.", group.group, group.verdict)
+        format!("{}, {stations}: TCP is {}.", group.label(), group.verdict)
     };
     summary.groups.iter().map(sentence).collect()
 }

@@ -8,6 +8,7 @@
 mod access;
 mod checks;
 mod core_network;
+mod group_names;
 mod limits;
 mod load;
 mod pacing_pattern;

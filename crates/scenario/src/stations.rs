@@ -1,5 +1,6 @@
 //! Tables `[[station]]`: groups of stations of one kind, their radio conditions, and their traffic.
 
+use super::group_names;
 use super::limits::{self, Allowed, Limit, Problem, Section, key, numbers, quantities, rates, relation};
 use super::tcp::{StationTcp, Tcp};
 use crate::Place;
@@ -21,6 +22,10 @@ pub(super) const MAX_STATIONS: u64 = 1000;
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Stations {
+    /// The name of the group in results, tables and pictures. If left out: its congestion control, or its
+    /// traffic, where these tell the groups apart, else `station.` and the number of the table from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The number of stations in the group.
     pub count: u64,
     /// Mean SINR of the downlink: one value, or a range from which each station draws a value. Not beside
@@ -86,6 +91,7 @@ pub struct Stations {
 impl Default for Stations {
     fn default() -> Self {
         Self {
+            name: None,
             count: 1,
             downlink_sinr: SinrRange::fixed(20.0),
             uplink_sinr: SinrRange::fixed(10.0),
@@ -164,6 +170,7 @@ impl Section for Stations {
             _ => true,
         };
         vec![
+            key!(name?, group_names::allowed()),
             key!(udp_rate, rates()),
             key!(udp_payload, quantities("1 B", "8972 B")),
             relation!(chunk?, "left out with traffic = \"udp\"", |group| group.traffic == Traffic::Tcp),
@@ -193,6 +200,7 @@ pub(super) fn check(groups: &[Stations], tcp: &Tcp, beside_deployment: bool) -> 
     if beside_deployment {
         groups.iter().enumerate().try_for_each(|(index, group)| radio_left_out(index, group))?;
     }
+    group_names::check_unique(groups)?;
     let mut groups = groups.iter().enumerate();
     groups.try_for_each(|(index, group)| {
         let path = format!("station.{index}");

@@ -1,5 +1,6 @@
 //! The results of a sweep: `sweep.csv`, `runs.csv`, `sweep.json` and a text table.
 
+use crate::report::groups::labels;
 use paceline_report::table::align;
 use paceline_sim::results::{GroupFigures, GroupMeans, mean_and_ci95};
 use paceline_sim::{RunResult, Totals};
@@ -28,26 +29,25 @@ pub struct Swept<'a> {
     figures: Vec<(Totals, Option<Totals>)>,
     /// The groups of stations of every point.
     groups: Vec<Vec<GroupMeans>>,
+    /// Names of the groups; empty where there is only one, which has the totals.
+    shown_groups: Vec<String>,
 }
 
 impl<'a> Swept<'a> {
     pub fn new(grid: &'a Grid, runs: &'a [Vec<RunResult>]) -> Self {
         let figures = runs.iter().map(|runs| mean_and_ci95(runs)).collect();
-        Self { grid, runs, figures, groups: runs.iter().map(|runs| GroupMeans::of_runs(runs)).collect() }
-    }
-    /// Number of groups whose figures are shown by themselves; 0 where there is only one, which has the
-    /// totals.
-    fn shown_groups(&self) -> usize {
-        self.groups.iter().map(Vec::len).max().filter(|most| *most > 1).unwrap_or(0)
+        let groups: Vec<_> = runs.iter().map(|runs| GroupMeans::of_runs(runs)).collect();
+        let names = labels(groups.iter().map(Vec::as_slice));
+        let shown_groups = if names.len() > 1 { names } else { Vec::new() };
+        Self { grid, runs, figures, groups, shown_groups }
     }
     /// `sweep.csv`: one row per point, with mean and half width of the confidence interval of every total
     /// and, with several groups of stations, of each group's figures.
     pub fn sweep_csv(&self) -> String {
         let mut header = key_fields(self.grid.axes.iter().map(|axis| axis.key.clone()));
         header.extend(Totals::names().iter().flat_map(|name| [(*name).to_owned(), format!("{name}_ci95")]));
-        let shown = self.shown_groups();
-        for group in 0..shown {
-            let names = GroupFigures::NAMES.iter().map(|name| format!("station.{group}.{name}"));
+        for group in &self.shown_groups {
+            let names = GroupFigures::NAMES.iter().map(|name| format!("{group}.{name}"));
             header.extend(names.flat_map(|name| [name.clone(), format!("{name}_ci95")]));
         }
         let points = self.grid.points.iter().zip(&self.figures).zip(&self.groups);
@@ -60,7 +60,7 @@ impl<'a> Swept<'a> {
                 means.iter().enumerate().flat_map(|(index, mean)| [number(*mean), half_width(index)]);
             let mut row = key_fields(point.values.iter().cloned());
             row.extend(figures);
-            (0..shown).for_each(|group| row.extend(group_fields(groups.get(group))));
+            (0..self.shown_groups.len()).for_each(|group| row.extend(group_fields(groups.get(group))));
             row
         });
         to_csv(std::iter::once(header).chain(rows))
@@ -127,8 +127,8 @@ impl<'a> Swept<'a> {
                 line.push(ci95.as_ref().map_or(mean.clone(), with_interval));
             }
         }
-        for group in 0..self.shown_groups() {
-            lines[0].push(format!("station.{group} Mb/s"));
+        for (group, name) in self.shown_groups.iter().enumerate() {
+            lines[0].push(format!("{name} Mb/s"));
             for (line, groups) in lines[1..].iter_mut().zip(&self.groups) {
                 line.push(groups.get(group).map_or(String::new(), payload_rate));
             }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from paceline._errors import ScenarioError
 from paceline._paceline import commit as __commit__
 from paceline._paceline import version as __version__
+from paceline.comparison import Comparison, compare
 from paceline.reproduction import EXPERIMENTS, Reproduction, reproduce
 from paceline.results import TABLES, Results
 from paceline.runs import run
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EXPERIMENTS",
     "TABLES",
+    "Comparison",
     "Group",
     "GroupFigures",
     "Limits",
@@ -45,6 +47,7 @@ __all__ = [
     "__commit__",
     "__version__",
     "built_in_scenarios",
+    "compare",
     "reproduce",
     "run",
     "sweep",

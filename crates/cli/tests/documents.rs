@@ -28,7 +28,9 @@ fn column(section: &str, index: usize) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 24] = [
+const OTHER_SECTIONS: [&str; 26] = [
+    "columns[].difference.mean",
+    "columns[].difference.ci95",
     "columns[].mean",
     "columns[].ci95",
     "mean",
@@ -219,7 +221,9 @@ fn every_key_and_column_of_a_sweep_is_described() {
     assert_eq!(all_keys(&parts), column("Parts", 0));
     dir.paceline_ok(&["report", "out"]);
     let files = column("Files", 0);
-    for file in ["sweep.csv", "runs.csv", "sweep.json", "parts/manifest.json", "report.html"] {
+    for file in
+        ["sweep.csv", "runs.csv", "differences.csv", "sweep.json", "parts/manifest.json", "report.html"]
+    {
         assert!(files.contains(file) && dir.join(&format!("out/{file}")).exists(), "{file}");
     }
 }

@@ -15,7 +15,7 @@ pub fn describe(summary: &Summary) -> String {
     let (name, mode) = (&summary.scenario, summary.mode);
     let stations = count(summary.stations, "station");
     let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}", summary.measured_s);
-    let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
+    let column = Column::of_means(summary.scheme.clone(), &summary.mean, summary.ci95.as_ref());
     let (totals, groups) = (render(&[column]), groups(summary));
     let places = queues(summary) + &routers(summary) + &policers(summary);
     format!("{heading}\n{totals}{groups}{places}{}", verdicts(summary))

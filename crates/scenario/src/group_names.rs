@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(names(&["", bbr, "traffic = \"udp\""]), ["cubic", "bbr", "udp"]);
         assert_eq!(names(&["", "direction = \"upload\""]), ["cubic download", "cubic upload"]);
         assert_eq!(names(&["", "", bbr]), ["station.0", "station.1", "bbr"]);
-        assert_eq!(names(&["name = \"cubic\"", "", bbr]), ["cubic", "cubic download", "bbr"]);
+        assert_eq!(names(&["name = \"cubic\"", "", bbr]), ["cubic", "station.1", "bbr"]);
     }
 
     #[test]

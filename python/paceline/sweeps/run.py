@@ -102,6 +102,35 @@ class Sweep:
             rows.append(row)
         return rows
 
+    @cached_property
+    def differences(self) -> Table:
+        """A row per point that is compared with another by pairs of runs with equal seeds: the one with the first
+        value of the first key with names as values (else of the first key) and the same values of the others.
+
+        ``against`` is that first value, ``pairs`` the number of pairs, ``sentence`` the difference in words; the
+        others are the mean differences of the totals and, as ``..._ci95``, the half widths of their 95%
+        confidence intervals (Student's t), null with one pair."""
+        runs = self._read("runs")
+        names = runs.column_names[runs.column_names.index("measured_s") + 1 :]
+        rows = list(zip(*(runs[name].to_pylist() for name in names), strict=True))
+        count = len(self._seeds)
+        points = [
+            list(zip(self._seeds, rows[at : at + count], strict=True)) for at in range(0, len(rows), count)
+        ]
+        found = _paceline.differences_of_grid([(axis.key, axis.values) for axis in self._axes], points)
+        columns: dict[str, pa.Array] = {"point": pa.array([point for point, *_ in found], pa.int64())}
+        for axis in self._axes:
+            values = [self._points[point].values[axis.key] for point, *_ in found]
+            columns[axis.key] = pa.array(values, axis.type)
+        columns["against"] = pa.array([against for _, against, *_ in found], pa.string())
+        columns["pairs"] = pa.array([len(paired[0]) for *_, paired, _ in found], pa.int64())
+        columns["sentence"] = pa.array([sentence for *_, sentence in found], pa.string())
+        for place, name in enumerate(names):
+            means = [paired[1][place] for *_, paired, _ in found]
+            halves = [paired[2][place] if paired[2] else None for *_, paired, _ in found]
+            columns[name], columns[f"{name}_ci95"] = pa.array(means, pa.float64()), pa.array(halves, pa.float64())
+        return Table(folder.Stored(pa.table(columns)))
+
     @property
     def plot(self) -> SweepPlots:
         """Figures: ``sweep.plot.lines(x=, y=, by=)``; see :mod:`paceline.plot`."""

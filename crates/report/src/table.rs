@@ -79,8 +79,13 @@ impl<'a> Column<'a> {
         if mean.is_nan() {
             return String::new();
         }
-        let mean =
-            if self.is_difference { format!("{mean:+.decimals$}") } else { format!("{mean:.decimals$}") };
+        let shown = format!("{mean:.decimals$}");
+        let is_zero = !shown.contains(|digit: char| ('1'..='9').contains(&digit));
+        let mean = match self.is_difference {
+            true if is_zero => format!("{:.decimals$}", 0.0),
+            true => format!("{mean:+.decimals$}"),
+            false => shown,
+        };
         self.ci95.map_or(mean.clone(), |ci95| format!("{mean} ± {:.decimals$}", value(ci95)))
     }
 }

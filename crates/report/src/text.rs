@@ -12,10 +12,14 @@ pub fn describe(summary: &Summary) -> String {
         1 => String::from("1 run"),
         n => format!("{n} runs, mean ± 95% confidence interval"),
     };
+    let filter = match summary.scheme.as_str() {
+        "basic" => String::new(), // no filter
+        scheme => format!(", ACK filter {scheme}"),
+    };
     let (name, mode) = (&summary.scenario, summary.mode);
     let stations = count(summary.stations, "station");
-    let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}", summary.measured_s);
-    let column = Column::of_means(summary.scheme.clone(), &summary.mean, summary.ci95.as_ref());
+    let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}{filter}", summary.measured_s);
+    let column = Column::of_means(summary.scenario.clone(), &summary.mean, summary.ci95.as_ref());
     let (totals, groups) = (render(&[column]), groups(summary));
     let places = queues(summary) + &routers(summary) + &policers(summary);
     format!("{heading}\n{totals}{groups}{places}{}", verdicts(summary))

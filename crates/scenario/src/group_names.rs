@@ -1,35 +1,7 @@
 //! Names of the groups of stations: those that the scenario gives, else names that follow from the groups'
 //! congestion control or traffic where these differ, else the keys of their tables.
 
-use super::limits::{Allowed, Problem};
 use super::{Direction, Scenario, Stations, Traffic};
-
-/// Characters of a name at most. Chosen: two names and a figure beside each fit a line of a terminal.
-const MAX_CHARACTERS: usize = 32;
-
-/// The names that a group may have. Without dots, commas and quotes: a name is a part of names of columns in
-/// CSV files, and differs from the key of a table.
-pub(super) fn allowed() -> Allowed<String> {
-    let text = "1 to 32 letters, digits, spaces, -, _ and +, no space first or last";
-    let of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '+');
-    Allowed::new(text, move |name: &String| {
-        name.trim() == name
-            && (1..=MAX_CHARACTERS).contains(&name.chars().count())
-            && name.chars().all(of_name)
-    })
-}
-
-/// Refuses a name that an earlier group has.
-pub(super) fn check_unique(groups: &[Stations]) -> Result<(), Problem> {
-    for (index, group) in groups.iter().enumerate() {
-        let Some(name) = &group.name else { continue };
-        if let Some(first) = groups[..index].iter().position(|other| other.name.as_ref() == Some(name)) {
-            let allowed = format!("a name that no other group has; station.{first}.name has it");
-            Problem::unless(false, &format!("station.{index}.name"), name, &allowed)?;
-        }
-    }
-    Ok(())
-}
 
 impl Scenario {
     /// A name for each group of stations, all different.

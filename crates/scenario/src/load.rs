@@ -92,6 +92,7 @@ pub fn load_with(
     let lines = lines_of_keys(&resolved);
     let given = |key: &str| lines.contains_key(key);
     let place = |key: &str| if changed { None } else { lines.get(key).copied() };
+    scenario.cell.follow_keys(&given);
     let problem = tables::exclusions(&scenario, &given).and_then(|()| {
         scenario.link.iter_mut().for_each(super::Link::resolve);
         if !scenario.has_core() {

@@ -1,6 +1,5 @@
 //! Tables `[[station]]`: groups of stations of one kind, their radio conditions, and their traffic.
 
-use super::group_names;
 use super::limits::{self, Allowed, Limit, Problem, Section, key, numbers, quantities, rates, relation};
 use super::tcp::{StationTcp, Tcp};
 use crate::Place;
@@ -170,7 +169,7 @@ impl Section for Stations {
             _ => true,
         };
         vec![
-            key!(name?, group_names::allowed()),
+            key!(name?, names()),
             key!(udp_rate, rates()),
             key!(udp_payload, quantities("1 B", "8972 B")),
             relation!(chunk?, "left out with traffic = \"udp\"", |group| group.traffic == Traffic::Tcp),
@@ -195,12 +194,39 @@ impl Section for Stations {
     }
 }
 
+/// Characters of a name at most. Chosen: two names and a figure beside each fit a line of a terminal.
+const MAX_CHARACTERS: usize = 32;
+
+/// The names that a group may have. Without dots, commas and quotes: a name is a part of names of columns in
+/// CSV files, and differs from the key of a table.
+fn names() -> Allowed<String> {
+    let text = "1 to 32 letters, digits, spaces, -, _ and +, no space first or last";
+    let of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '+');
+    Allowed::new(text, move |name: &String| {
+        name.trim() == name
+            && (1..=MAX_CHARACTERS).contains(&name.chars().count())
+            && name.chars().all(of_name)
+    })
+}
+
+/// Refuses a name that an earlier group has.
+fn check_unique(groups: &[Stations]) -> Result<(), Problem> {
+    for (index, group) in groups.iter().enumerate() {
+        let Some(name) = &group.name else { continue };
+        if let Some(first) = groups[..index].iter().position(|other| other.name.as_ref() == Some(name)) {
+            let allowed = format!("a name that no other group has; station.{first}.name has it");
+            Problem::unless(false, &format!("station.{index}.name"), name, &allowed)?;
+        }
+    }
+    Ok(())
+}
+
 /// Checks all groups, and the keys that a deployment excludes.
 pub(super) fn check(groups: &[Stations], tcp: &Tcp, beside_deployment: bool) -> Result<(), Problem> {
     if beside_deployment {
         groups.iter().enumerate().try_for_each(|(index, group)| radio_left_out(index, group))?;
     }
-    group_names::check_unique(groups)?;
+    check_unique(groups)?;
     let mut groups = groups.iter().enumerate();
     groups.try_for_each(|(index, group)| {
         let path = format!("station.{index}");

@@ -38,8 +38,8 @@ class SweepPlots:
         """A total, or with ``"group"`` in ``by`` a figure of each group of stations, over the key ``x``, with
         95% confidence intervals.
 
-        ``by`` is a key, ``"group"``, or two of them: the first has a colour for each of its values, the second
-        dashes. Every other key of the sweep has one value.
+        ``by`` is a key, ``"group"``, or two of them: the first has a colour for each of its values, the
+        second dashes. Every other key of the sweep has one value.
 
         >>> import paceline, tempfile
         >>> groups = [{"name": "BBR", "tcp": {"congestion_control": "bbr"}}, {"name": "CUBIC"}]

@@ -14,7 +14,7 @@ from paceline import _paceline
 from paceline.progress import Progress, chosen
 from paceline.results import TABLES
 from paceline.runs import _jobs, _listed
-from paceline.scenario import Scenario
+from paceline.scenario import Scenario, ScenarioLike
 from paceline.sweeps import folder, grid, work
 from paceline.sweeps.grid import Axis, Point
 from paceline.tables import Table
@@ -70,8 +70,8 @@ class Sweep:
     def summary(self) -> Table:
         """A row per point: the mean over seeds of every total, and as ``..._ci95`` the half width of its 95%
         confidence interval (Student's t), null with one seed. With several groups of stations also the
-        figures of each, such as ``BBR.goodput_mbps``; ``station.0`` is in place of a name that is not the same
-        at all points."""
+        figures of each, such as ``BBR.goodput_mbps``; ``station.0`` is in place of a name that is not the
+        same at all points."""
         summary = _summary(self._read("runs"), self._axes, len(self._points), len(self._seeds))
         if (self._out / "groups").is_dir():
             summary = _with_groups(summary, self.group_means())
@@ -104,11 +104,12 @@ class Sweep:
 
     @cached_property
     def differences(self) -> Table:
-        """A row per point that is compared with another by pairs of runs with equal seeds: the one with the first
-        value of the first key with names as values (else of the first key) and the same values of the others.
+        """A row per point that is compared with another by pairs of runs with equal seeds: the one with the
+        first value of the first key with names as values (else of the first key) and the same values of the
+        others.
 
-        ``against`` is that first value, ``pairs`` the number of pairs, ``sentence`` the difference in words; the
-        others are the mean differences of the totals and, as ``..._ci95``, the half widths of their 95%
+        ``against`` is that first value, ``pairs`` the number of pairs, ``sentence`` the difference in words;
+        the others are the mean differences of the totals and, as ``..._ci95``, the half widths of their 95%
         confidence intervals (Student's t), null with one pair."""
         runs = self._read("runs")
         names = runs.column_names[runs.column_names.index("measured_s") + 1 :]
@@ -144,7 +145,7 @@ class Sweep:
 
 
 def sweep(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     over: Mapping[str, Any],
     seeds: Iterable[int] | None = None,
     *,
@@ -156,8 +157,9 @@ def sweep(
 ) -> Sweep:
     """Simulates every combination of values of some keys, with each of the seeds, into the folder ``out``.
 
-    ``over`` has several values for each dotted key. ``on`` is ``"local"`` (threads of this machine, ``jobs``
-    of them), a client of Dask, or the address of its scheduler. ``seeds`` is ``run.seed`` alone if left out.
+    ``scenario`` is a scenario, a file, or the name of a built-in one. ``over`` has several values for each
+    dotted key. ``on`` is ``"local"`` (threads of this machine, ``jobs`` of them), a client of Dask, or the
+    address of its scheduler. ``seeds`` is ``run.seed`` alone if left out.
     A sweep that was interrupted goes on when called again: finished points are not simulated again. The
     files have the same bytes for any number of threads and workers.
 
@@ -170,7 +172,7 @@ def sweep(
     >>> len(swept.summary), len(swept.runs)
     (4, 8)
     """
-    return run(scenario, grid.axes(over), seeds, Path(out), on=on, jobs=jobs, tables=tuple(tables), progress=progress)
+    return run(Scenario.given(scenario), grid.axes(over), seeds, Path(out), on=on, jobs=jobs, tables=tuple(tables), progress=progress)
 
 
 def run(

@@ -72,8 +72,8 @@ fn way((index, name): (usize, &str), group: &Stations, at: impl Fn((f64, f64)) -
     )
 }
 
-/// A mark with the handover as its tooltip, in the colour of the station's group: a ring if it left the station
-/// without service of the target.
+/// A mark with the handover as its tooltip, in the colour of the station's group: a ring if it left the
+/// station without service of the target.
 fn mark(handover: &HandoverResult, group: usize, at: impl Fn((f64, f64)) -> (f64, f64)) -> Option<String> {
     let (x, y) = at((handover.x_m?, handover.y_m?));
     let silent = handover.interruption_ms.map_or(String::new(), |ms| format!(", {ms:.0} ms without service"));

@@ -76,7 +76,7 @@ impl Sweep {
             + &html::section("Distributions over the stations", &html::figures(&self.distributions(folder)))
             + &html::section("All points", &self.table())
     }
-    /// What changes against the first value of a key, in sentences and figures.
+    /// Differences from the first value of a key, in sentences and figures.
     fn differences(&self) -> String {
         let axes: Vec<Axis> = self
             .over

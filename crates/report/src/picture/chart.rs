@@ -41,8 +41,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A colour for the value `hue` of `hues` of one key, such as the group, and dashes for the value `dash` of
-    /// `dashes` of another; a colour of its own where colours or dashes do not suffice.
+    /// A colour for the value `hue` of `hues` of one key, such as the group, and dashes for the value `dash`
+    /// of `dashes` of another; a colour of its own where colours or dashes do not suffice.
     pub fn of_keys((hue, hues): (usize, usize), (dash, dashes): (usize, usize)) -> Self {
         if hues <= COLOURS && dashes <= DASHES { Self::Keyed { hue, dash } } else { Self::Ours }
     }

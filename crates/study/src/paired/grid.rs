@@ -26,11 +26,11 @@ pub fn of_grid(axes: &[Axis], runs: &[Vec<(u64, Totals)>]) -> Vec<PointDifferenc
     };
     let of_point = |(point, baseline): (usize, &Option<usize>)| {
         let paired = Paired::of(runs.get((*baseline)?)?, runs.get(point)?)?;
-        let against = axes[axis].values[0].clone();
+        let against = plain(&axes[axis].values[0]).to_owned();
         let value = |index: usize| {
             let stride: usize = axes[index + 1..].iter().map(|axis| axis.values.len()).product();
             let values = &axes[index].values;
-            format!("{}={}", axes[index].key, values[point / stride % values.len()])
+            format!("{}={}", axes[index].key, plain(&values[point / stride % values.len()]))
         };
         let others = (0..axes.len()).filter(|index| *index != axis && axes[*index].values.len() > 1);
         let others: String = others.map(|index| format!(", {}", value(index))).collect();
@@ -68,9 +68,14 @@ impl Baselines {
     }
 }
 
+/// A value in the notation of `--set` without quotes around it.
+fn plain(value: &str) -> &str {
+    value.trim_matches('"')
+}
+
 /// Whether a value in the notation of `--set` is a number, with or without a unit.
 fn is_quantity(value: &str) -> bool {
-    let number = value.trim_matches('"').trim_start_matches(['+', '-']);
+    let number = plain(value).trim_start_matches(['+', '-']);
     number.starts_with(|c: char| c.is_ascii_digit())
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Runs with the same seed have the same places, fading and start times, whose chance adds to both runs of a
 //! pair and cancels in its difference. The mean of the pairs' differences therefore has a narrower interval
-//! than the difference of the means (Student's t over pairs; A. Law, Simulation Modeling and Analysis, 5th ed.,
-//! §10.2.1).
+//! than the difference of the means (Student's t over pairs; A. Law, Simulation Modeling and Analysis, 5th
+//! ed., §10.2.1).
 
 mod grid;
 

@@ -51,8 +51,8 @@ fn place(key: &Key, value: &str) -> Option<usize> {
     key.values.iter().position(|other| other == value)
 }
 
-/// A line or bars for each combination of the other keys. The first of these keys has a colour for each of its
-/// values; where there are more, lines have dashes for the others' values (`dashed`).
+/// A line or bars for each combination of the other keys. The first of these keys has a colour for each of
+/// its values; where there are more, lines have dashes for the others' values (`dashed`).
 fn series(points: &[Point], along: usize, x: &dyn Fn(&str) -> Option<f64>, dashed: bool) -> Vec<Series> {
     let first = (0..points.first().map_or(0, |point| point.values.len())).find(|index| *index != along);
     let hue = |point: &Point| first.map_or("", |index| &point.values[index]).to_owned();

@@ -281,8 +281,9 @@ fn compare_labels_columns_by_the_keys_that_differ() {
         "scheme=basic count=1 scheme=basic count=2 difference scheme=hybrid(6) count=1 difference"
     );
     // Folders of the same scenario have their names, also beside others.
-    assert_eq!(heading(&["a", "again"]), "a again");
-    assert_eq!(heading(&["a", "again", "b"]), "count=1 in a count=1 in again count=2");
+    assert_eq!(heading(&["a", "again"]), "a again difference");
+    let three = "count=1 in a count=1 in again difference count=2 difference";
+    assert_eq!(heading(&["a", "again", "b"]), three);
     let json = parse_json(&dir.paceline_ok(&["compare", "a", "b", "--json"]));
     assert_eq!(json["columns"][1]["label"], "count=2");
     assert_eq!(json["columns"][0]["differing"]["station.0.count"], "1");

@@ -6,7 +6,7 @@
 #     (change, build)
 #     scripts/digest.sh target/release/paceline | diff before -
 #
-# The program's commit is not part of the digests.
+# The program's commit and the names of groups of stations are not part of the digests.
 set -eu
 paceline=${1:?usage: $0 PROGRAM}
 
@@ -14,7 +14,7 @@ digest() {
     label=$1
     shift
     figures=$("$paceline" run "$@" --seeds 2 --json)
-    figures=$(printf '%s' "$figures" | sed '/"commit"/d')
+    figures=$(printf '%s' "$figures" | sed '/"commit"/d; /"name"/d')
     printf '%s  %s\n' "$(printf '%s' "$figures" | sha256sum | cut -c 1-16)" "$label"
 }
 

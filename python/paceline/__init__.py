@@ -17,6 +17,7 @@ from paceline._errors import ScenarioError
 from paceline._paceline import commit as __commit__
 from paceline._paceline import version as __version__
 from paceline.control import Ack, Control, MakesControl
+from paceline.comparison import Comparison, compare
 from paceline.reproduction import EXPERIMENTS, Reproduction, reproduce
 from paceline.results import TABLES, Results
 from paceline.runs import run
@@ -32,6 +33,7 @@ __all__ = [
     "TABLES",
     "Ack",
     "Control",
+    "Comparison",
     "Group",
     "GroupFigures",
     "Limits",
@@ -49,6 +51,7 @@ __all__ = [
     "__commit__",
     "__version__",
     "built_in_scenarios",
+    "compare",
     "reproduce",
     "run",
     "sweep",

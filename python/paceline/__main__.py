@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.out,
             on=options.dask or "local",
             jobs=options.jobs,
-            tables=("runs", "stations", "flows"),
+            tables=("runs", "groups", "stations", "flows"),
             progress=None,
         )
     except (ValueError, OSError, ImportError) as error:

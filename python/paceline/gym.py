@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from paceline._paceline import RateEpisode, SchedulingEpisode
 from paceline.results import Results
-from paceline.scenario import Scenario
+from paceline.scenario import Scenario, ScenarioLike
 
 __all__ = ["RateControl", "Scheduling", "aurora", "proportional_fairness"]
 
@@ -92,9 +92,9 @@ class _Episodes(gymnasium.Env[Floats, Floats]):
 
     _episode: Any
 
-    def __init__(self, scenario: Scenario, step: str, reward: Reward) -> None:
-        self.scenario, self.step_length, self.reward = scenario, step, reward
-        self._seeds = itertools.count(scenario.seed)
+    def __init__(self, scenario: ScenarioLike, step: str, reward: Reward) -> None:
+        self.scenario, self.step_length, self.reward = Scenario.given(scenario), step, reward
+        self._seeds = itertools.count(self.scenario.seed)
 
     def results(self) -> Results:
         """Ends the episode: its figures, with the tables and plots of `paceline.run`.
@@ -167,7 +167,7 @@ class RateControl(_Episodes):
 
     def __init__(
         self,
-        scenario: Scenario,
+        scenario: ScenarioLike,
         *,
         station: int = 0,
         step: str = "10 ms",
@@ -187,7 +187,7 @@ class RateControl(_Episodes):
         self.action_space = Box(low, high, dtype=np.float32)
         low, high = np.array([bounds for _, *bounds in RateEpisode.COMPONENTS], np.float32).T
         self.observation_space = Box(low, high, dtype=np.float32)
-        self._episode: RateEpisode = self._start(scenario.seed)
+        self._episode: RateEpisode = self._start(self.scenario.seed)
 
     def _start(self, seed: int) -> RateEpisode:
         episode = RateEpisode(self.scenario._scenario, seed, self.station, self.step_length)
@@ -262,9 +262,9 @@ class Scheduling(_Episodes):
     ((3, 5), (3,))
     """
 
-    def __init__(self, scenario: Scenario, *, step: str = "10 ms", reward: Reward = proportional_fairness) -> None:
+    def __init__(self, scenario: ScenarioLike, *, step: str = "10 ms", reward: Reward = proportional_fairness) -> None:
         super().__init__(scenario, step, reward)
-        self._episode: SchedulingEpisode = self._start(scenario.seed)
+        self._episode: SchedulingEpisode = self._start(self.scenario.seed)
         count = self._episode.stations
         low, high = np.array([bounds for _, *bounds in SchedulingEpisode.COMPONENTS], np.float32).T
         self.observation_space = Box(np.tile(low, (count, 1)), np.tile(high, (count, 1)), dtype=np.float32)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TABLES = (
     "runs",
+    "groups",
     "stations",
     "flows",
     "series",
@@ -72,6 +73,11 @@ class Results:
     def runs(self) -> Table:
         """A row per seed: the totals of all stations, such as ``goodput_mbps`` (Mb/s) and ``rtt_mean_ms``."""
         return self.table("runs")
+
+    @property
+    def groups(self) -> Table:
+        """A row per seed and group of stations: its name, rates in Mb/s, round-trip time in ms, fairness."""
+        return self.table("groups")
 
     @property
     def stations(self) -> Table:

@@ -9,11 +9,11 @@ from paceline import _paceline
 from paceline.control import MakesControl
 from paceline.progress import Progress, chosen
 from paceline.results import Results
-from paceline.scenario import Scenario
+from paceline.scenario import Scenario, ScenarioLike
 
 
 def run(
-    scenario: Scenario,
+    scenario: ScenarioLike,
     seeds: Iterable[int] | None = None,
     *,
     jobs: int | None = None,
@@ -22,6 +22,7 @@ def run(
 ) -> Results:
     """Simulates a scenario, one run for each seed, on all cores.
 
+    ``scenario`` is a scenario, a file, or the name of a built-in one: ``paceline.run("private-5g")``.
     ``seeds`` is ``run.seed`` alone if left out. ``jobs`` is the number of runs at the same time, all cores if
     left out. ``progress`` is shown in terminals and notebooks if left out; a function is called with the
     simulated and the whole time of all runs in seconds. Ctrl-C ends the runs. ``control`` is a class of
@@ -33,6 +34,7 @@ def run(
     >>> paceline.run(scenario, seeds=range(1, 3)).summary.mean.goodput_mbps > 1.0
     True
     """
+    scenario = Scenario.given(scenario)
     listed = [scenario.seed] if seeds is None else _listed(seeds)
     threads = _jobs(jobs)
     shown = chosen(progress)

@@ -13,6 +13,10 @@ Value: TypeAlias = "str | bool | int | float | list[Value] | tuple[Value, ...] |
 """A value of a scenario key. Quantities are strings with a unit, such as ``"20 ms"`` and ``"10 MHz"``."""
 
 
+ScenarioLike: TypeAlias = "Scenario | str | os.PathLike[str]"
+"""A scenario, a file, or the name of a built-in one."""
+
+
 class Scenario:
     """A checked scenario. It does not change: :meth:`edit` gives another one.
 
@@ -48,6 +52,11 @@ class Scenario:
         'private-5g'
         """
         return cls._of(_paceline.Scenario.load(os.fspath(name)))
+
+    @classmethod
+    def given(cls, scenario: ScenarioLike) -> Scenario:
+        """The scenario itself, or that of a file or a built-in name."""
+        return scenario if isinstance(scenario, Scenario) else cls.load(scenario)
 
     @classmethod
     def _of(cls, scenario: _paceline.Scenario) -> Scenario:

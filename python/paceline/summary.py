@@ -168,6 +168,8 @@ class Group:
 
     group: int
     """Index of the ``[[station]]`` table."""
+    name: str
+    """Its name: ``station.name``, or one that follows from congestion control or traffic."""
     stations: int
     """Number of stations."""
     flows: int
@@ -236,6 +238,7 @@ def _read(kind: type[_Figures], value: dict[str, Any]) -> _Figures:
 def _group(value: dict[str, Any]) -> Group:
     return Group(
         group=value["group"],
+        name=value["name"],
         stations=value["stations"],
         flows=value["flows"],
         mean=_read(GroupFigures, value),

@@ -52,7 +52,7 @@ def test_values_of_every_type_are_taken() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "key", "value", "allowed", "message"),
     [
-        ('[cell]\nbandwidth = "21 MHz"\n[[station]]\n', 2, "cell.bandwidth", "21 MHz", "1.4, 3, 5, 10, 15 or 20 MHz", "allowed"),
+        ('[cell]\nbandwidth = "21 MHz"\n[[station]]\n', 2, "cell.bandwidth", "21 MHz", "1.4, 3, 5, 10, 15 or 20 MHz; others with rat = \"nr\"", "allowed"),
         ("[cell]\nbandwith = 1\n[[station]]\n", 2, "cell.bandwith", "1", None, "did you mean cell.bandwidth"),
         ('[ack_filter]\nscheme = "hybird-opt"\n[[station]]\n', 2, "ack_filter.scheme", '"hybird-opt"', None, "hybrid-opt"),
         ("[[station]]\ncount = \n", 2, None, None, None, "not valid TOML"),
@@ -79,7 +79,7 @@ def test_errors_of_edits_dicts_and_names() -> None:
     assert caught.value.line is None and caught.value.key == "station.0.count"
     with pytest.raises(ScenarioError, match="did you mean station.count"):
         Scenario("[[station]]\n").edit(station__cuont=3)
-    with pytest.raises(ScenarioError, match="give a scenario file, or a built-in one: .*did you mean private-5g"):
+    with pytest.raises(ScenarioError, match="give a scenario file, or the name of a built-in one .*did you mean private-5g"):
         Scenario.load("private-5f")
 
 

@@ -138,7 +138,7 @@ def test_mistakes_are_named_before_anything_is_written(tmp_path: Path) -> None:
         paceline.sweep(SHORT, {"tcp.congestion_control": "bbr"}, [1], out=out)
     with pytest.raises(ValueError, match=r"allowed: 'local', a dask\.distributed\.Client"):
         paceline.sweep(SHORT, OVER, [1], out=out, on="cluster")
-    with pytest.raises(ValueError, match="allowed: runs, stations"):
+    with pytest.raises(ValueError, match="allowed: runs, groups, stations"):
         paceline.sweep(SHORT, OVER, [1], out=out, tables=["nothing"])
     assert not out.exists()
 

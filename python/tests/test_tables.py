@@ -69,7 +69,7 @@ def test_tables_without_rows_have_their_columns(results: Results) -> None:
     for name in ("handovers", "paths", "switches", "queues", "routers", "policers"):
         table = results.table(name)
         assert len(table) == 0 and "seed" in table.columns and table.to_arrow().num_rows == 0, name
-    with pytest.raises(ValueError, match="allowed: runs, stations"):
+    with pytest.raises(ValueError, match="allowed: runs, groups, stations"):
         results.table("nothing")
 
 

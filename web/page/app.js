@@ -20,7 +20,7 @@ let name = "scenario";
 /** The last check of the text: error or controls, and the length of the run. @type {any} */
 let checked = null;
 /** The states of the run that is drawn. @type {import("./series.js").Record} */
-let record = { points: [], end: 1, warmup: 0 };
+let record = { points: [], end: 1, warmup: 0, groups: [] };
 /** Those of the last run that came to its end. @type {import("./series.js").Record | null} */
 let finished = null;
 /** Those of run A. @type {import("./series.js").Record | null} */
@@ -78,12 +78,13 @@ function pictures() {
 /** Runs the scenario. Resolved at the end of the run. */
 function run() {
     if (!checked || checked.error) return Promise.resolve();
-    record = { points: [], end: checked.duration_s, warmup: checked.warmup_s };
+    record = { points: [], end: checked.duration_s, warmup: checked.warmup_s, groups: checked.groups };
     const text = editor.value();
     button("stop").disabled = false;
     input("progress").value = "0";
     status(`Running ${name} …`);
-    simulator.start({ name, text, seeds: seeds(), duration: checked.duration_s, sample: checked.sample_s });
+    const groups = checked.group_of_stations;
+    simulator.start({ name, text, seeds: seeds(), duration: checked.duration_s, sample: checked.sample_s, groups });
     drawSoon();
     ended();
     return new Promise((resolve) => (ended = () => resolve(undefined)));

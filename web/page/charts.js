@@ -12,10 +12,10 @@ export const STYLE = `
 .ground{fill:#fff}.ink{fill:#1b1f24}.faint{fill:#5b6470}text{font:13px system-ui,sans-serif}
 .axis{stroke:#8a939e;fill:none}.grid{stroke:#e3e6ea;fill:none}.warm{fill:#eceef1}
 .line{fill:none;stroke-width:2;stroke-linejoin:round}.a{stroke:#b34700;stroke-dasharray:5 3}.b{stroke:#005a9c}
-.c{stroke:#00735c}.station{stroke:#9db7cf;stroke-width:1}.fa{fill:#b34700}.fb{fill:#005a9c}.fc{fill:#00735c}
+.c{stroke:#00735c}.d{stroke:#8f3f78}.e{stroke:#8a5a00}.f{stroke:#444b54}.station{stroke:#9db7cf;stroke-width:1}.fa{fill:#b34700}.fb{fill:#005a9c}.fc{fill:#00735c}
 .down{fill:#005a9c}.up{fill:#b34700}.soft{opacity:.35}
 @media(prefers-color-scheme:dark){.ground{fill:#14171b}.ink{fill:#e8eaed}.faint{fill:#a3acb7}.axis{stroke:#6d7681}
-.grid{stroke:#2b3138}.warm{fill:#22272d}.a{stroke:#f0a050}.b{stroke:#62b6f2}.c{stroke:#4fd1ac}.station{stroke:#3d5a73}
+.grid{stroke:#2b3138}.warm{fill:#22272d}.a{stroke:#f0a050}.b{stroke:#62b6f2}.c{stroke:#4fd1ac}.d{stroke:#e08fc0}.e{stroke:#f0b83c}.f{stroke:#c8ced6}.station{stroke:#3d5a73}
 .fa{fill:#f0a050}.fb{fill:#62b6f2}.fc{fill:#4fd1ac}.down{fill:#62b6f2}.up{fill:#f0a050}}`;
 
 /** @typedef {{name: string, style: string, points: [number, number][]}} Line */
@@ -48,15 +48,19 @@ function label(value) {
     return value >= 10000 ? `${Number((value / 1000).toPrecision(3))}k` : String(Number(value.toPrecision(6)));
 }
 
-/** @param {Chart} chart */
+/** The legend as SVG, and the number of its rows. @param {Chart} chart */
 function legend(chart) {
-    if (chart.lines.length < 2) return "";
-    let x = LEFT + 6;
-    return chart.lines.map(({ name, style }) => {
-        const text = `<path class="line ${style}" d="M${x} ${TOP + 4}h18"/><text class="ink" x="${x + 23}" y="${TOP + 8}">${escape(name)}</text>`;
-        x += 34 + 7.3 * name.length;
-        return text;
+    if (chart.lines.length < 2) return { text: "", rows: 0 };
+    let [x, rows] = [LEFT + 6, 1];
+    const text = chart.lines.map(({ name, style }) => {
+        const width = 34 + 7.3 * name.length;
+        if (x > LEFT + 6 && x + width > WIDTH) [x, rows] = [LEFT + 6, rows + 1];
+        const y = TOP + 4 + 18 * (rows - 1);
+        const entry = `<path class="line ${style}" d="M${x} ${y}h18"/><text class="ink" x="${x + 23}" y="${y + 4}">${escape(name)}</text>`;
+        x += width;
+        return entry;
     }).join("");
+    return { text, rows };
 }
 
 /** The chart as SVG. @param {Chart} chart */
@@ -66,7 +70,8 @@ export function svg(chart) {
     const [across, upwards] = [ticks(chart.end), ticks(high * 1.02)];
     const [right, bottom] = [Math.max(chart.end, 1e-9), upwards[upwards.length - 1] || 1];
     const x = (/** @type {number} */ time) => LEFT + ((WIDTH - LEFT - RIGHT) * time) / right;
-    const top = chart.lines.length > 1 ? TOP + 18 : TOP;
+    const names = legend(chart);
+    const top = TOP + 18 * names.rows;
     const y = (/** @type {number} */ value) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - top) * value) / bottom;
     const path = (/** @type {[number, number][]} */ points) => {
         let pen = "M";
@@ -98,7 +103,7 @@ export function svg(chart) {
     parts.push(`<text class="faint" text-anchor="middle" x="${(LEFT + WIDTH) / 2}" y="${HEIGHT - 5}">time, s${chart.warmup > 0 ? " (grey: warm-up)" : ""}</text>`);
     chart.faint.forEach((points) => parts.push(line("station", points)));
     chart.lines.forEach(({ style, points }) => parts.push(line(style, points)));
-    parts.push(legend(chart));
+    parts.push(names.text);
     const last = chart.lines.map(({ name, points }) => {
         const value = points.length > 0 ? points[points.length - 1][1] : NaN;
         return Number.isFinite(value) ? `${name} at the end ${short(value)} ${chart.unit}` : "";

@@ -1,9 +1,12 @@
 // The charts of a run: from the states of the stations to lines over time.
 // @ts-check
 
-/** @typedef {{time: number, all: number[], stations: number[][]}} Point */
+/** @typedef {{time: number, all: number[], groups: number[][], stations: number[][]}} Point */
 /** @typedef {import("./charts.js").Chart} Chart */
-/** @typedef {{points: Point[], end: number, warmup: number}} Record */
+/** @typedef {{points: Point[], end: number, warmup: number, groups: string[]}} Record */
+
+/** Styles of the groups' lines, one after the other. */
+const GROUP_STYLES = ["b", "c", "d", "e", "f"];
 
 /** Places of the fields in the state of a station; see `view` in crates/web. */
 const [BYTES, RTT, WINDOW, DOWN, UP, DISCARDED, SENT] = [0, 1, 2, 3, 4, 5, 6];
@@ -41,7 +44,16 @@ function states(record, of) {
     return [zero, ...record.points.map((point) => ({ time: point.time, values: of(point) }))];
 }
 
-/** The charts of a run, over those of the kept run if there is one.
+/** A line for each group of stations. @param {Record} record @param {any} value */
+function ofGroups(record, value) {
+    return record.groups.map((name, group) => ({
+        name,
+        style: GROUP_STYLES[group % GROUP_STYLES.length],
+        points: over(states(record, (point) => point.groups[group]), value),
+    }));
+}
+
+/** The charts of a run, with a line for each of several groups of stations where it has one line, or over those of the kept run if there is one.
  * @param {Record} record @param {Record | null} kept @returns {Chart[]} */
 export function charts(record, kept) {
     const count = record.points[0]?.stations.length ?? 0;
@@ -49,7 +61,8 @@ export function charts(record, kept) {
     const before = kept && states(kept, (point) => point.all);
     return CHARTS.map(({ title, unit, lines, faint }) => {
         const single = lines.length === 1;
-        const drawn = lines.map(([name, value], index) => ({
+        const grouped = single && !kept && record.groups.length > 1;
+        const drawn = grouped ? ofGroups(record, lines[0][1]) : lines.map(([name, value], index) => ({
             name: kept ? (single ? "B" : `B, ${name}`) : count === 1 && single ? "station" : String(name),
             style: index === 0 ? "b" : "c",
             points: over(all, value),

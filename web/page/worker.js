@@ -19,24 +19,32 @@ let kept;
 /** Number of the latest run: a run ends when there is a later one. */
 let current = 0;
 
-/** The state of the stations, as sums and, for few stations, one by one.
- * @param {Float64Array} view */
-function point(view) {
-    const stations = [];
-    for (let at = 1; at < view.length; at += FIELDS) stations.push(Array.from(view.subarray(at, at + FIELDS)));
+/** The state of several stations as one: sums, and medians of round-trip time and window.
+ * @param {number[][]} stations */
+function together(stations) {
     const sum = (/** @type {number} */ field) => stations.reduce((all, station) => all + station[field], 0);
     const median = (/** @type {number} */ field) => {
         const values = stations.map((station) => station[field]).filter(Number.isFinite).sort((a, b) => a - b);
         return values.length > 0 ? values[values.length >> 1] : NaN;
     };
-    const all = [sum(0), median(1), median(2), sum(3), sum(4), sum(5), sum(6)];
-    return { time: view[0], all, stations: stations.length > MOST_LINES ? [] : stations };
+    return [sum(0), median(1), median(2), sum(3), sum(4), sum(5), sum(6)];
+}
+
+/** The state of the stations: of all, of each group where there are several, and of each of few stations.
+ * @param {Float64Array} view @param {number[]} groups the group of each station */
+function point(view, groups) {
+    const stations = [];
+    for (let at = 1; at < view.length; at += FIELDS) stations.push(Array.from(view.subarray(at, at + FIELDS)));
+    const count = Math.max(0, ...groups) + 1;
+    const own = Array.from({ length: count > 1 ? count : 0 }, (_, group) =>
+        together(stations.filter((_, station) => groups[station] === group)));
+    return { time: view[0], all: together(stations), groups: own, stations: stations.length > MOST_LINES ? [] : stations };
 }
 
 /** Runs to the end of all seeds, or until there is a later run.
- * @param {{run: number, name: string, text: string, seeds: number, duration: number, sample: number}}
- * request */
-async function run({ run, name, text, seeds, duration, sample }) {
+ * @param {{run: number, name: string, text: string, seeds: number, duration: number, sample: number, groups:
+ * number[]}} request */
+async function run({ run, name, text, seeds, duration, sample, groups }) {
     current = run;
     const simulation = new paceline.Simulation(name, text, seeds);
     const interval = Math.max(sample, duration / POINTS);
@@ -50,7 +58,7 @@ async function run({ run, name, text, seeds, duration, sample }) {
         do {
             going = simulation.step();
             if (going && simulation.finished === 0 && simulation.time_s >= next - 1e-9) {
-                points.push(point(simulation.view()));
+                points.push(point(simulation.view(), groups));
                 next += interval;
             }
         } while (going && performance.now() < end);

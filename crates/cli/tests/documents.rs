@@ -46,7 +46,9 @@ fn csv_columns(section: &str) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 24] = [
+const OTHER_SECTIONS: [&str; 26] = [
+    "columns[].difference.mean",
+    "columns[].difference.ci95",
     "columns[].mean",
     "columns[].ci95",
     "mean",
@@ -183,7 +185,7 @@ fn every_key_and_column_of_a_run_is_described() {
     assert_eq!(names(&group["round_trip"]).collect::<Names>(), shares("round_trip"));
     let figures = column("Groups", 0);
     assert_eq!(names(&group["ci95"]).collect::<Names>(), figures);
-    let own = ["group", "stations"].map(str::to_owned);
+    let own = ["group", "name", "stations"].map(str::to_owned);
     let of_run: Names = figures.iter().cloned().chain(own).collect();
     assert_eq!(names(&summaries[0]["runs"][0]["groups"][0]).collect::<Names>(), of_run);
     for totals in [&summaries[0]["mean"], &summaries[0]["ci95"], &summaries[0]["runs"][0]["totals"]] {
@@ -234,7 +236,9 @@ fn every_key_and_column_of_a_sweep_is_described() {
     assert_eq!(all_keys(&parts), column("Parts", 0));
     dir.paceline_ok(&["report", "out"]);
     let files = column("Files", 0);
-    for file in ["sweep.csv", "runs.csv", "sweep.json", "parts/manifest.json", "report.html"] {
+    for file in
+        ["sweep.csv", "runs.csv", "differences.csv", "sweep.json", "parts/manifest.json", "report.html"]
+    {
         assert!(files.contains(file) && dir.join(&format!("out/{file}")).exists(), "{file}");
     }
 }

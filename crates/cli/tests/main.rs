@@ -12,6 +12,7 @@ mod gateway_clients;
 mod help;
 mod kernel_parity;
 mod links;
+mod mistyped;
 mod pace;
 mod pattern;
 mod police;

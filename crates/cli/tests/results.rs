@@ -40,7 +40,7 @@ fn mixed() -> TestDir {
 }
 
 #[test]
-fn run_writes_five_files() {
+fn run_writes_its_files() {
     let dir = mixed();
     let table = dir.paceline_ok(&["run", "mixed.toml", "--out", "a/b", "--seeds", "2"]);
     assert!(table.starts_with("mixed, simulated: 10 stations, 0.5 s measured, 2 runs"), "{table}");
@@ -49,7 +49,9 @@ fn run_writes_five_files() {
     let mut names: Vec<_> = dir.paths().iter().map(|p| p.file_name().unwrap().to_owned()).collect();
     names.retain(|name| !["a", "b", "good.toml", "mixed.toml"].iter().any(|other| name == other));
     names.sort();
-    assert_eq!(names, ["flows.csv", "resolved.toml", "stations.csv", "summary.json", "timeseries.csv"]);
+    let tables =
+        ["flows.csv", "groups.csv", "resolved.toml", "stations.csv", "summary.json", "timeseries.csv"];
+    assert_eq!(names, tables);
 
     let summary = dir.json("a/b/summary.json");
     assert_eq!(summary["mode"], "simulated");
@@ -272,15 +274,16 @@ fn compare_labels_columns_by_the_keys_that_differ() {
         let table = dir.paceline_ok(&[&["compare"], folders].concat());
         table.lines().next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(heading(&["a", "b"]), "count=1 count=2");
-    assert_eq!(heading(&["a", "c"]), "scheme=basic scheme=hybrid(6)");
+    assert_eq!(heading(&["a", "b"]), "count=1 count=2 difference");
+    assert_eq!(heading(&["a", "c"]), "scheme=basic scheme=hybrid(6) difference");
     assert_eq!(
         heading(&["a", "b", "c"]),
-        "scheme=basic count=1 scheme=basic count=2 scheme=hybrid(6) count=1"
+        "scheme=basic count=1 scheme=basic count=2 difference scheme=hybrid(6) count=1 difference"
     );
     // Folders of the same scenario have their names, also beside others.
-    assert_eq!(heading(&["a", "again"]), "a again");
-    assert_eq!(heading(&["a", "again", "b"]), "count=1 in a count=1 in again count=2");
+    assert_eq!(heading(&["a", "again"]), "a again difference");
+    let three = "count=1 in a count=1 in again difference count=2 difference";
+    assert_eq!(heading(&["a", "again", "b"]), three);
     let json = parse_json(&dir.paceline_ok(&["compare", "a", "b", "--json"]));
     assert_eq!(json["columns"][1]["label"], "count=2");
     assert_eq!(json["columns"][0]["differing"]["station.0.count"], "1");

@@ -41,7 +41,9 @@ fn every_combination_has_a_row_per_table() {
     let dir = TestDir::new();
     let table = sweep(&dir, "out", &[]);
     assert!(table.starts_with("good, simulated: 6 points, 2 runs each"), "{table}");
-    assert_eq!(table.lines().count(), 2 + 6, "{table}");
+    let differences = table.matches(" against basic, station.count=").count();
+    assert_eq!((table.lines().count(), differences), (2 + 6 + 1 + 4, 4), "{table}");
+    assert_eq!(dir.read("out/differences.csv").lines().count(), 1 + 4);
     let points = dir.read("out/sweep.csv");
     assert!(
         points.starts_with("station.count,ack_filter.scheme,goodput_mbps,goodput_mbps_ci95,"),
@@ -83,11 +85,11 @@ fn a_point_has_the_figures_of_run() {
 fn groups_of_stations_have_their_figures() {
     let dir = TestDir::new();
     let text = "[run]\nduration = \"600 ms\"\nwarmup = \"100 ms\"\n[[station]]\ncount = 2\n[[station]]\n\
-                tcp = { congestion_control = \"bbr\" }\n";
+                name = \"second\"\ntcp = { congestion_control = \"bbr\" }\n";
     dir.write("two.toml", text);
     let over = ["--seeds", "2", "--over", "cell.bandwidth=5 MHz,10 MHz"];
     let table = dir.paceline_ok(&[&["sweep", "two.toml", "--out", "out"][..], &over].concat());
-    assert!(table.contains("station.0 Mb/s  station.1 Mb/s"), "{table}");
+    assert!(table.contains("cubic Mb/s") && table.contains("second Mb/s"), "{table}");
     let csv = dir.read("out/sweep.csv");
     let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     let value = |row: usize, name: &str| -> f64 {
@@ -97,11 +99,12 @@ fn groups_of_stations_have_their_figures() {
     };
     let json: Value = dir.json("out/sweep.json");
     for point in 0..2 {
-        let groups = ["station.0.goodput_mbps", "station.1.goodput_mbps"].map(|name| value(point + 1, name));
+        let groups = ["cubic.goodput_mbps", "second.goodput_mbps"].map(|name| value(point + 1, name));
         assert!((groups[0] + groups[1] - value(point + 1, "goodput_mbps")).abs() < 1e-5, "{csv}");
-        assert!(value(point + 1, "station.1.rtt_mean_ms_ci95") >= 0.0);
+        assert!(value(point + 1, "second.rtt_mean_ms_ci95") >= 0.0);
         let group = &json["points"][point]["groups"][0];
         assert_eq!((&group["group"], &group["stations"]), (&0.into(), &2.into()));
+        assert_eq!(group["name"], "cubic");
         assert!((group["mean"]["goodput_mbps"].as_f64().unwrap() - groups[0]).abs() < 1e-6);
         assert!(group["ci95"]["jain_index"].is_number());
     }
@@ -109,9 +112,14 @@ fn groups_of_stations_have_their_figures() {
     std::fs::remove_file(dir.join("out/sweep.csv")).unwrap();
     dir.paceline_ok(&[&["sweep", "two.toml", "--out", "out"][..], &over].concat());
     assert_eq!(dir.read("out/sweep.csv"), csv);
+    // A name that depends on a swept key is no name of a column.
+    let over = ["--over", "station.0.tcp.congestion_control=cubic,reno"];
+    dir.paceline_ok(&[&["sweep", "two.toml", "--out", "keys"][..], &over].concat());
+    let csv = dir.read("keys/sweep.csv");
+    assert!(csv.contains(",station.0.goodput_mbps,") && csv.contains(",second.goodput_mbps,"), "{csv}");
     // A single group has the figures of the totals.
     sweep(&dir, "one", &[]);
-    assert!(!dir.read("one/sweep.csv").contains("station.0."));
+    assert!(!dir.read("one/sweep.csv").contains("cubic."));
 }
 
 #[test]

@@ -33,7 +33,7 @@ mod _paceline {
     #[pymodule_export]
     use super::episode::{RateEpisode, SchedulingEpisode};
     #[pymodule_export]
-    use super::grid::{axes, mean_and_half, points};
+    use super::grid::{axes, differences_of_grid, mean_and_half, paired_differences, points};
     #[pymodule_export]
     use super::reproduce::reproduce;
     #[pymodule_export]

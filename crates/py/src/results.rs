@@ -71,6 +71,10 @@ impl Results {
     fn seeds(&self) -> Vec<u64> {
         self.summary.runs.iter().map(|run| run.seed).collect()
     }
+    /// Seeds with the values of all totals.
+    fn totals(&self) -> Vec<(u64, Vec<f64>)> {
+        self.summary.runs.iter().map(|run| (run.seed, run.totals.values())).collect()
+    }
     /// The table of this name.
     fn table(&self, name: &str) -> PyResult<Table> {
         let kind = Kind::ALL.iter().find(|kind| kind.name() == name);

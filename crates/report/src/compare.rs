@@ -1,8 +1,10 @@
 //! Results side by side: the keys in which their scenarios differ, labels of them, and the difference in
 //! words.
 
+use crate::table::Column;
 use crate::table::has_figure;
 use paceline_sim::Totals;
+use paceline_study::Paired;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys in the label of a column at most; results that differ in more keys are labelled by their names.
@@ -26,6 +28,36 @@ pub struct Side {
     pub ci95: Option<Totals>,
     /// The resolved scenario: values by dotted keys; empty where it is not known.
     pub scenario: BTreeMap<String, String>,
+    /// Seeds and totals of the runs.
+    pub runs: Vec<(u64, Totals)>,
+}
+
+/// The differences of each side after the first from the first, by pairs of runs with equal seeds; none of a
+/// side without such pairs.
+pub fn differences(sides: &[Side]) -> Vec<Option<Paired>> {
+    let first = sides.first().map_or(&[][..], |side| &side.runs);
+    sides.iter().enumerate().map(|(at, side)| Paired::of(first, &side.runs).filter(|_| at > 0)).collect()
+}
+
+/// The columns of a table: the means of each side, and beside them its differences from the first.
+pub fn columns<'a>(
+    sides: &'a [Side],
+    labels: &[String],
+    differences: &'a [Option<Paired>],
+) -> Vec<Column<'a>> {
+    let of_side = |((side, label), paired): ((&'a Side, &String), &'a Option<Paired>)| {
+        let means = Column::of_means(label.clone(), &side.mean, side.ci95.as_ref());
+        std::iter::once(means).chain(paired.as_ref().map(Column::of_pairs))
+    };
+    sides.iter().zip(labels).zip(differences).flat_map(of_side).collect()
+}
+
+/// A sentence on each side that has runs with the first one's seeds.
+pub fn sentences(labels: &[String], differences: &[Option<Paired>]) -> Vec<String> {
+    let sentence = |(label, paired): (&String, &Option<Paired>)| {
+        Some(format!("{label} against {}: {}", labels[0], paired.as_ref()?.sentence()))
+    };
+    labels.iter().zip(differences).filter_map(sentence).collect()
 }
 
 /// The values of a scenario by their dotted keys; empty for a text that is not TOML.
@@ -113,7 +145,9 @@ const FIGURES: [Figure; 7] = [
 pub fn words(first: &Side, second: &Side) -> Vec<String> {
     let sides = [first.clone(), second.clone()];
     let mut sentences = vec![keys_in_words(&sides)];
-    sentences.extend(FIGURES.iter().filter_map(|figure| change(figure, first, second)));
+    let paired = Paired::of(&first.runs, &second.runs);
+    sentences.extend(paired.as_ref().map(Paired::sentence));
+    sentences.extend(FIGURES.iter().filter_map(|figure| change(figure, first, second, paired.as_ref())));
     if first.ci95.is_none() || second.ci95.is_none() {
         sentences.push(String::from("With one seed a small difference may be chance: run several."));
     }
@@ -134,7 +168,12 @@ fn keys_in_words(sides: &[Side; 2]) -> String {
 }
 
 /// How a figure changes; none where neither side has it.
-fn change((name, unit, decimals, of): &Figure, first: &Side, second: &Side) -> Option<String> {
+fn change(
+    (name, unit, decimals, of): &Figure,
+    first: &Side,
+    second: &Side,
+    paired: Option<&Paired>,
+) -> Option<String> {
     let (was, is) = (of(&first.mean), of(&second.mean));
     if (!has_figure(was) && !has_figure(is)) || was.is_nan() || is.is_nan() {
         return None;
@@ -147,8 +186,13 @@ fn change((name, unit, decimals, of): &Figure, first: &Side, second: &Side) -> O
     let percent = 100.0 * (is - was).abs() / was.abs();
     let by = if was == 0.0 { String::new() } else { format!(", by {percent:.0}%") };
     let half = |side: &Side| side.ci95.as_ref().map(of);
-    // Intervals that overlap say little; those that do not show a difference.
+    // Pairs of equal seeds decide; without them, intervals that overlap say little.
+    let of_pairs = paired.filter(|paired| paired.ci95.is_some());
     let chance = match (half(first), half(second)) {
+        _ if of_pairs.is_some_and(|paired| paired.difference(*of).may_be_zero()) => {
+            "; by pairs of equal seeds the difference may be zero"
+        }
+        _ if of_pairs.is_some() => "",
         (Some(a), Some(b)) if (is - was).abs() <= a + b => "; the confidence intervals overlap",
         _ => "",
     };
@@ -162,7 +206,8 @@ mod tests {
     fn side(resolved: &str, goodput_mbps: f64, ci95: Option<f64>) -> Side {
         let totals = |goodput_mbps| Totals { goodput_mbps, ..Totals::default() };
         let (mean, ci95) = (totals(goodput_mbps), ci95.map(totals));
-        Side { name: "x".into(), mode: "simulated".into(), mean, ci95, scenario: values(resolved) }
+        let scenario = values(resolved);
+        Side { name: "x".into(), mode: "simulated".into(), mean, ci95, scenario, runs: Vec::new() }
     }
 
     #[test]
@@ -177,6 +222,26 @@ mod tests {
             words(&first, &first)[..2],
             ["Both have the same scenario.", "Goodput stays at 20.00 Mb/s."]
         );
+    }
+
+    #[test]
+    fn pairs_of_equal_seeds_decide_where_the_intervals_overlap() {
+        let totals = |goodput_mbps| Totals { goodput_mbps, ..Totals::default() };
+        let of_runs = |by: f64| {
+            let runs = vec![(1, totals(10.0 + by)), (2, totals(30.0 + by)), (3, totals(50.0 + by))];
+            Side { runs, ..side("", 30.0 + by, Some(30.0)) }
+        };
+        let (first, second) = (of_runs(0.0), of_runs(3.0));
+        let said = words(&first, &second);
+        assert_eq!(said[1], "Goodput 10% higher (10 to 10%) (3 pairs of equal seeds, 95% intervals).");
+        assert_eq!(said[2], "Goodput rises from 30.00 to 33.00 Mb/s, by 10%.");
+        let sides = [first, second];
+        let labels = ["a", "b"].map(str::to_owned);
+        let paired = differences(&sides);
+        assert!(paired[0].is_none());
+        let table = crate::table::render(&columns(&sides, &labels, &paired));
+        assert!(table.contains("33.00 ± 30.00  +3.00 ± 0.00"), "{table}");
+        assert!(sentences(&labels, &paired)[0].starts_with("b against a: Goodput 10% higher"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub fn files(scenario: &Scenario, summary: &Summary) -> Vec<(String, Vec<u8>)> {
         ("flows.csv", summary.flows_csv()),
         ("timeseries.csv", summary.timeseries_csv()),
     ];
+    texts.extend(summary.groups_csv().map(|text| ("groups.csv", text)));
     texts.extend(summary.queues_csv().map(|text| ("queues.csv", text)));
     let paths = summary.paths_csv().map(|texts| ["paths.csv", "switches.csv"].into_iter().zip(texts));
     texts.extend(paths.into_iter().flatten());

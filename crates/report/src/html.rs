@@ -65,6 +65,15 @@ pub fn section(heading: &str, body: &str) -> String {
     if body.is_empty() { String::new() } else { format!("<h2>{}</h2>\n{body}", escape(heading)) }
 }
 
+/// A list of sentences; empty without one.
+pub fn list(sentences: &[String]) -> String {
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let items: String = sentences.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+    format!("<ul>\n{items}</ul>\n")
+}
+
 /// Pictures side by side; empty without pictures.
 pub fn figures(pictures: &str) -> String {
     if pictures.is_empty() { String::new() } else { format!("<div class=\"figures\">\n{pictures}</div>\n") }

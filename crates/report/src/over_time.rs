@@ -44,6 +44,9 @@ struct Sample {
     downlink_mcs: f64,
     #[serde(default = "nan", deserialize_with = "number_or_nan")]
     uplink_mcs: f64,
+    /// Index of the station's group.
+    #[serde(default, deserialize_with = "index")]
+    group: usize,
     /// NaN without an accelerator.
     #[serde(default = "nan", deserialize_with = "number_or_nan")]
     accelerator_window: f64,
@@ -53,6 +56,11 @@ struct Sample {
 
 /// A field as a number; 0 where it is empty or no number.
 fn number<'de, D: Deserializer<'de>>(field: D) -> Result<f64, D::Error> {
+    csv::invalid_option(field).map(Option::unwrap_or_default)
+}
+
+/// A field as an index; 0 where it is empty or no index.
+fn index<'de, D: Deserializer<'de>>(field: D) -> Result<usize, D::Error> {
     csv::invalid_option(field).map(Option::unwrap_or_default)
 }
 
@@ -68,9 +76,10 @@ fn nan() -> f64 {
 /// link's capacity, `counts_from` the start of the measured interval in seconds.
 pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>, counts_from: Option<f64>) -> String {
     let stations = read(timeseries, seed);
+    let names = scenario.map(Scenario::group_names).unwrap_or_default();
     let picture = |title: &str, y: &str, value: &dyn Fn(&Sample, &Sample) -> f64| {
         let mut series = if y == "Mb/s" { capacity(&stations, scenario) } else { Vec::new() };
-        series.extend(lines(&stations, value));
+        series.extend(lines(&stations, &names, value));
         let chart = Chart {
             title: title.into(),
             x: String::from("time, s"),
@@ -126,34 +135,67 @@ fn capacity(stations: &BTreeMap<usize, Vec<Sample>>, scenario: Option<&Scenario>
     let mbps = |a: &Sample, b: &Sample| (b.link_capacity - a.link_capacity) / (b.time_s - a.time_s) * 8e-6;
     let shown = stations.iter().take(count).map(|(station, samples)| (*station, samples.clone())).collect();
     let named = |series: Series| Series { name: String::from("capacity"), kind: Kind::Faint, ..series };
-    lines(&shown, &mbps).into_iter().map(named).collect()
+    lines(&shown, &[], &mbps).into_iter().map(named).collect()
 }
 
-/// A line for each station. With more stations than [`MAX_STATION_LINES`], all lines are grey, and their
-/// median is added.
-fn lines(stations: &BTreeMap<usize, Vec<Sample>>, value: &dyn Fn(&Sample, &Sample) -> f64) -> Vec<Series> {
+/// A line for each station; in a scenario with several groups, whose `names` are given, in the colour of its
+/// group. With more stations than [`MAX_STATION_LINES`], all lines are grey, and the median of each group is
+/// added.
+fn lines(
+    stations: &BTreeMap<usize, Vec<Sample>>,
+    names: &[String],
+    value: &dyn Fn(&Sample, &Sample) -> f64,
+) -> Vec<Series> {
     let many = stations.len() > MAX_STATION_LINES;
+    let group_of = |samples: &Vec<Sample>| samples.last().map_or(0, |sample| sample.group);
+    let grouped = names.len() > 1;
+    let mut before = vec![0; names.len()];
+    let mut kind = |group: usize| match before.get_mut(group) {
+        Some(count) if grouped => {
+            *count += 1;
+            let of_group = stations.values().filter(|samples| group_of(samples) == group).count();
+            Kind::of_keys((group, names.len()), (*count - 1, of_group))
+        }
+        _ => Kind::Ours,
+    };
     let line = |(station, samples): (&usize, &Vec<Sample>)| {
-        let name = if many { String::from("each station") } else { format!("station {station}") };
         let pairs = samples.windows(2).filter(|pair| pair[1].time_s > pair[0].time_s);
         let marks: Vec<Mark> =
             pairs.map(|pair| Mark { x: pair[1].time_s, y: value(&pair[0], &pair[1]), half: None }).collect();
-        Series { name, marks: thin(&marks), kind: if many { Kind::Faint } else { Kind::Ours } }
+        let (group, marks) = (group_of(samples), thin(&marks));
+        if many {
+            return Series { name: String::from("each station"), marks, kind: Kind::Faint };
+        }
+        let of = names.get(group).filter(|_| grouped).map_or(String::new(), |name| format!("{name}, "));
+        Series { name: format!("{of}station {station}"), marks, kind: kind(group) }
     };
     let mut series: Vec<Series> = stations.iter().map(line).collect();
     if many {
-        let longest = series.iter().map(|series| series.marks.len()).max().unwrap_or(0);
-        let median = (0..longest).filter_map(|index| {
-            let marks: Vec<Mark> = series.iter().filter_map(|s| s.marks.get(index)).copied().collect();
-            let mut values: Vec<f64> = marks.iter().map(|m| m.y).filter(|y| y.is_finite()).collect();
-            values.sort_by(f64::total_cmp);
-            let y = *values.get(values.len() / 2)?;
-            Some(Mark { x: marks[0].x, y, half: None })
+        let groups: Vec<usize> = stations.values().map(group_of).collect();
+        let count = names.len().max(1);
+        let medians = (0..count).map(|group| {
+            let own = series.iter().zip(&groups).filter(|(_, of)| !grouped || **of == group);
+            let of = names.get(group).filter(|_| grouped).map_or(String::new(), |name| format!(" of {name}"));
+            let marks = median(&own.map(|(series, _)| series).collect::<Vec<_>>());
+            Series { name: format!("median station{of}"), marks, kind: Kind::of_keys((group, count), (0, 1)) }
         });
-        let marks = median.collect();
-        series.push(Series { name: String::from("median station"), marks, kind: Kind::Ours });
+        let medians: Vec<Series> = medians.collect();
+        series.extend(medians);
     }
     series
+}
+
+/// The medians of lines with the same samples.
+fn median(lines: &[&Series]) -> Vec<Mark> {
+    let longest = lines.iter().map(|series| series.marks.len()).max().unwrap_or(0);
+    let median = |index: usize| {
+        let marks: Vec<Mark> = lines.iter().filter_map(|s| s.marks.get(index)).copied().collect();
+        let mut values: Vec<f64> = marks.iter().map(|m| m.y).filter(|y| y.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let y = *values.get(values.len() / 2)?;
+        Some(Mark { x: marks[0].x, y, half: None })
+    };
+    (0..longest).filter_map(median).collect()
 }
 
 /// Means over equal numbers of points, so that at most [`MAX_LINE_POINTS`] are left.
@@ -190,6 +232,21 @@ pub fn rates(title: &str, lines: &[(String, Vec<(f64, f64)>)]) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_have_the_colour_of_their_group_and_dashes_of_their_own() {
+        let mut text = String::from("seed,time_s,station,downloaded,group\n");
+        for (station, group) in [(0, 0), (1, 0), (2, 1)] {
+            text += &format!("1,0.5,{station},100,{group}\n1,1.0,{station},200,{group}\n");
+        }
+        let names = ["BBR", "CUBIC"].map(str::to_owned);
+        let drawn = lines(&read(&text, 1), &names, &|a, b| b.downloaded - a.downloaded);
+        let kinds: Vec<(&str, Kind)> = drawn.iter().map(|series| (&series.name[..], series.kind)).collect();
+        let keyed = |hue, dash| Kind::Keyed { hue, dash };
+        let expected = [("BBR, station 0", keyed(0, 0)), ("BBR, station 1", keyed(0, 1))];
+        assert_eq!(kinds[..2], expected);
+        assert_eq!(kinds[2], ("CUBIC, station 2", keyed(1, 0)));
+    }
 
     #[test]
     fn rows_of_other_seeds_and_damaged_rows_are_left_out() {

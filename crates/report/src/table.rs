@@ -1,6 +1,7 @@
 //! Text tables: the totals of results side by side, and text in aligned columns.
 
 use paceline_sim::Totals;
+use paceline_study::Paired;
 
 /// A row: name, unit, decimals, value.
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
@@ -58,6 +59,35 @@ pub struct Column<'a> {
     pub mean: &'a Totals,
     /// Half widths of the 95% confidence intervals.
     pub ci95: Option<&'a Totals>,
+    /// Whether the figures are differences, whose signs are shown.
+    pub is_difference: bool,
+}
+
+impl<'a> Column<'a> {
+    /// A column of means with their intervals.
+    pub fn of_means(name: String, mean: &'a Totals, ci95: Option<&'a Totals>) -> Self {
+        Self { name, mean, ci95, is_difference: false }
+    }
+    /// The differences from another column, by pairs of runs with equal seeds.
+    pub fn of_pairs(paired: &'a Paired) -> Self {
+        let (name, mean, ci95) = (String::from("difference"), &paired.mean, paired.ci95.as_ref());
+        Self { name, mean, ci95, is_difference: true }
+    }
+    /// A figure with its interval; empty where it was not measured.
+    pub fn cell(&self, (_, _, decimals, value): &Row) -> String {
+        let (mean, decimals) = (value(self.mean), *decimals);
+        if mean.is_nan() {
+            return String::new();
+        }
+        let shown = format!("{mean:.decimals$}");
+        let is_zero = !shown.contains(|digit: char| ('1'..='9').contains(&digit));
+        let mean = match self.is_difference {
+            true if is_zero => format!("{:.decimals$}", 0.0),
+            true => format!("{mean:+.decimals$}"),
+            false => shown,
+        };
+        self.ci95.map_or(mean.clone(), |ci95| format!("{mean} ± {:.decimals$}", value(ci95)))
+    }
 }
 
 /// The totals of `columns` side by side. Rows without a figure other than zero are left out; a figure that
@@ -65,18 +95,9 @@ pub struct Column<'a> {
 pub fn render(columns: &[Column<'_>]) -> String {
     let mut lines = vec![vec![String::new(), String::new()]];
     lines[0].extend(columns.iter().map(|column| column.name.clone()));
-    for (name, unit, decimals, value) in ROWS {
-        if columns.iter().all(|column| !has_figure(value(column.mean))) {
-            continue;
-        }
-        let mut line = vec![name.to_owned(), unit.to_owned()];
-        line.extend(columns.iter().map(|column| {
-            if value(column.mean).is_nan() {
-                return String::new();
-            }
-            let mean = format!("{:.decimals$}", value(column.mean));
-            column.ci95.map_or(mean.clone(), |ci95| format!("{mean} ± {:.decimals$}", value(ci95)))
-        }));
+    for row in ROWS.iter().filter(|row| columns.iter().any(|column| has_figure((row.3)(column.mean)))) {
+        let mut line = vec![row.0.to_owned(), row.1.to_owned()];
+        line.extend(columns.iter().map(|column| column.cell(row)));
         lines.push(line);
     }
     align(&lines, 2)
@@ -114,7 +135,7 @@ mod tests {
         let none = f64::NAN;
         let emulated =
             Totals { goodput_mbps: 1.0, rtt_mean_ms: none, pacing_share: none, ..simulated.clone() };
-        let column = |name: &str, mean| Column { name: name.into(), mean, ci95: None };
+        let column = |name: &str, mean| Column::of_means(name.into(), mean, None);
         let text = render(&[column("simulated", &simulated), column("emulated", &emulated)]);
         assert!(text.contains("simulated  emulated\n") && text.contains("2.00      1.00\n"), "{text}");
         assert!(text.lines().any(|line| line.starts_with("RTT, mean") && line.ends_with("7.0")), "{text}");

@@ -12,10 +12,14 @@ pub fn describe(summary: &Summary) -> String {
         1 => String::from("1 run"),
         n => format!("{n} runs, mean ± 95% confidence interval"),
     };
+    let filter = match summary.scheme.as_str() {
+        "basic" => String::new(), // no filter
+        scheme => format!(", ACK filter {scheme}"),
+    };
     let (name, mode) = (&summary.scenario, summary.mode);
     let stations = count(summary.stations, "station");
-    let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}", summary.measured_s);
-    let column = Column { name: summary.scheme.clone(), mean: &summary.mean, ci95: summary.ci95.as_ref() };
+    let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}{filter}", summary.measured_s);
+    let column = Column::of_means(summary.scenario.clone(), &summary.mean, summary.ci95.as_ref());
     let (totals, groups) = (render(&[column]), groups(summary));
     let places = queues(summary) + &routers(summary) + &policers(summary);
     format!("{heading}\n{totals}{groups}{places}{}", verdicts(summary))
@@ -31,7 +35,7 @@ fn groups(summary: &Summary) -> String {
     let mut lines = vec![heading.map(str::to_owned).to_vec()];
     lines.extend(summary.groups.iter().map(|group| {
         vec![
-            format!("station.{}", group.group),
+            group.label(),
             group.stations.to_string(),
             format!("{:.2}", group.mean.goodput_mbps),
             format!("{:.2}", group.mean.goodput_per_station_mbps),
@@ -120,7 +124,7 @@ fn policers(summary: &Summary) -> String {
 pub fn verdict_sentences(summary: &Summary) -> Vec<String> {
     let sentence = |group: &GroupResult| {
         let stations = count(group.stations, "station");
-        format!("station.{}, {stations}: TCP is {}.", group.group, group.verdict)
+        format!("{}, {stations}: TCP is {}.", group.label(), group.verdict)
     };
     summary.groups.iter().map(sentence).collect()
 }

@@ -63,10 +63,11 @@ impl File {
     /// The scenario, with the defaults that depend on other keys. `given` tells whether the file or an
     /// override has a key.
     pub(crate) fn into_scenario(mut self, given: &dyn Fn(&str) -> bool) -> Result<Scenario, Problem> {
-        let (has_core, nr) = (self.core.is_some(), self.cell.as_ref().is_some_and(|c| c.rat == RatName::Nr));
         if let Some(cell) = &mut self.cell {
+            cell.follow_keys(given);
             cell.resolve(given);
         }
+        let (has_core, nr) = (self.core.is_some(), self.cell.as_ref().is_some_and(|c| c.rat == RatName::Nr));
         let cell = self.cell.is_some();
         let access = match (self.link, self.sidelink) {
             (None, None) => Access::Cells(Box::new(Cells {

@@ -9,6 +9,7 @@ mod access;
 mod checks;
 mod core_network;
 mod file;
+mod group_names;
 mod limits;
 mod load;
 mod pacing_pattern;

@@ -21,6 +21,10 @@ pub(super) const MAX_STATIONS: u64 = 1000;
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Stations {
+    /// The name of the group in results, tables and pictures. If left out: its congestion control, or its
+    /// traffic, where these tell the groups apart, else `station.` and the number of the table from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The number of stations in the group.
     pub count: u64,
     /// Mean SINR of the downlink: one value, or a range from which each station draws a value. Not beside
@@ -86,6 +90,7 @@ pub struct Stations {
 impl Default for Stations {
     fn default() -> Self {
         Self {
+            name: None,
             count: 1,
             downlink_sinr: SinrRange::fixed(20.0),
             uplink_sinr: SinrRange::fixed(10.0),
@@ -164,6 +169,7 @@ impl Section for Stations {
             _ => true,
         };
         vec![
+            key!(name?, names()),
             key!(udp_rate, rates()),
             key!(udp_payload, quantities("1 B", "8972 B")),
             relation!(chunk?, "left out with traffic = \"udp\"", |group| group.traffic == Traffic::Tcp),
@@ -188,11 +194,39 @@ impl Section for Stations {
     }
 }
 
+/// Characters of a name at most. Chosen: two names and a figure beside each fit a line of a terminal.
+const MAX_CHARACTERS: usize = 32;
+
+/// The names that a group may have. Without dots, commas and quotes: a name is a part of names of columns in
+/// CSV files, and differs from the key of a table.
+fn names() -> Allowed<String> {
+    let text = "1 to 32 letters, digits, spaces, -, _ and +, no space first or last";
+    let of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '+');
+    Allowed::new(text, move |name: &String| {
+        name.trim() == name
+            && (1..=MAX_CHARACTERS).contains(&name.chars().count())
+            && name.chars().all(of_name)
+    })
+}
+
+/// Refuses a name that an earlier group has.
+fn check_unique(groups: &[Stations]) -> Result<(), Problem> {
+    for (index, group) in groups.iter().enumerate() {
+        let Some(name) = &group.name else { continue };
+        if let Some(first) = groups[..index].iter().position(|other| other.name.as_ref() == Some(name)) {
+            let allowed = format!("a name that no other group has; station.{first}.name has it");
+            Problem::unless(false, &format!("station.{index}.name"), name, &allowed)?;
+        }
+    }
+    Ok(())
+}
+
 /// Checks all groups, and the keys that a deployment excludes.
 pub(super) fn check(groups: &[Stations], tcp: &Tcp, beside_deployment: bool) -> Result<(), Problem> {
     if beside_deployment {
         groups.iter().enumerate().try_for_each(|(index, group)| radio_left_out(index, group))?;
     }
+    check_unique(groups)?;
     let mut groups = groups.iter().enumerate();
     groups.try_for_each(|(index, group)| {
         let path = format!("station.{index}");

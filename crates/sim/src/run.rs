@@ -118,6 +118,8 @@ pub struct Recorder {
     seed: u64,
     /// Per station, the index of its `[[station]]` table.
     groups: Vec<usize>,
+    /// Names of the groups.
+    group_names: Vec<String>,
     sample_interval: Duration,
     warmup_ends: Instant,
     next_sample: Instant,
@@ -133,6 +135,7 @@ impl Recorder {
         Self {
             seed,
             groups: scenario.group_of_stations(),
+            group_names: scenario.group_names(),
             sample_interval: scenario.run.sample,
             warmup_ends: Instant::ZERO + scenario.run.warmup,
             next_sample: Instant::ZERO + scenario.run.sample,
@@ -176,6 +179,7 @@ impl Recorder {
         RunResult::new(Record {
             seed: self.seed,
             groups: self.groups,
+            group_names: self.group_names,
             first: first.map(|reading| (self.warmup_ends, reading)),
             last: self.at_end,
             end: counters::read_end(model),

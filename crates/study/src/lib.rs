@@ -1,7 +1,8 @@
 //! The part that the command line and Python share, between a scenario file and its runs.
 //!
 //! [`scenario_file`] finds and reads scenarios, built-in ones by their names; [`similar`] suggests names for
-//! mistyped ones; [`grid`] makes the points of a sweep; [`reproduce`] has the plans of published experiments.
+//! mistyped ones; [`grid`] makes the points of a sweep; [`paired`] compares results by their seeds;
+//! [`reproduce`] has the plans of published experiments.
 //! The callers run the points: the command line with files for an interruption, Python on threads or on other
 //! machines.
 #![forbid(unsafe_code)]
@@ -9,12 +10,14 @@
 pub mod controls;
 mod error;
 pub mod grid;
+pub mod paired;
 pub mod reproduce;
 pub mod scenario_file;
 pub mod similar;
 
 pub use error::InputError;
 pub use grid::{Axis, Grid, Point};
+pub use paired::{Difference, Paired, PointDifference};
 
 use paceline_sim::Origin;
 

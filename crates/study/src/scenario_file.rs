@@ -74,22 +74,42 @@ pub fn built_in_names() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }
 
-/// Adds keys or words that resemble a mistyped one to a message.
+/// Names that a message lists at most. Chosen: two lines of a terminal, with all tables of a scenario; more
+/// are printed by `check`.
+const MOST_LISTED: usize = 12;
+
+/// Adds keys or words that resemble a mistyped one to a message, and the form of a table that is written in
+/// another; long lists of names are left to `paceline check`.
 fn with_suggestions(mut error: ScenarioError) -> ScenarioError {
     let Some(key) = error.key.as_deref().map(similar::without_indices) else { return error };
     let (tables, entries) = (reference::tables(), reference::entries());
-    let entries = || entries.iter();
+    let entry = || entries.iter().find(|entry| entry.path == key);
+    let mut rest = String::new();
     let found = if error.message.starts_with("unknown field") {
-        let known = entries().map(|entry| &entry.path).chain(tables.iter().map(|table| &table.path));
-        similar::similar(&key, known.map(String::as_str))
-    } else if let Some((entry, value)) = entries().find(|entry| entry.path == key).zip(error.value.as_ref()) {
+        let table = key.rsplit_once('.').map_or("", |(table, _)| table);
+        rest = format!("`paceline check --explain {table}` lists the keys of [{table}]");
+        similar::similar(&key, similar::known_paths().iter().map(String::as_str))
+    } else if let Some((entry, value)) = entry().zip(error.value.as_ref()) {
         let word = value.trim_matches('"');
         let words = entry.values.iter().map(|(known, _)| known.as_str());
+        rest = format!("`paceline check --explain {key}` lists the values");
         if words.clone().any(|known| known == word) { Vec::new() } else { similar::similar(word, words) }
     } else {
+        let wrong_type = error.message.starts_with("invalid type");
+        if let Some(table) = tables.iter().find(|table| table.path == key && wrong_type) {
+            error.message += &format!("; write {}", similar::as_written(table, error.value.as_deref()));
+        }
         Vec::new()
     };
-    error.message += &similar::hint(&found);
+    let listed = error
+        .message
+        .split_once(", expected one of ")
+        .filter(|(_, list)| list.split(", ").count() > MOST_LISTED);
+    error.message = match listed {
+        Some((problem, _)) if found.is_empty() => format!("{problem}; {rest}"),
+        Some((problem, _)) => format!("{problem}{} {rest}", similar::hint(&found)),
+        None => format!("{}{}", error.message, similar::hint(&found)),
+    };
     error
 }
 
@@ -121,11 +141,24 @@ pub fn find(given: &str) -> Result<(String, String), InputError> {
         if error.kind() == std::io::ErrorKind::InvalidData {
             return InputError::text(format!("{given}: not a text file in UTF-8"));
         }
-        let names: Vec<&str> = built_in_names().collect();
-        let hint = similar::hint(&similar::similar(given, names.iter().copied()));
-        let names = names.join(", ");
-        InputError::text(format!("{given}: {error}; give a scenario file, or a built-in one: {names}{hint}"))
+        let hint = similar::hint(&similar_files(path, given));
+        let known = "give a scenario file, or the name of a built-in one (`paceline check --list`)";
+        InputError::text(format!("{given}: {error}; {known}{hint}"))
     })?;
     let name = path.file_stem().map_or_else(|| given.to_owned(), |stem| stem.to_string_lossy().into_owned());
     Ok((name, text))
+}
+
+/// Built-in scenarios, and scenario files in the folder of a file that does not exist, with names like it.
+fn similar_files(path: &Path, given: &str) -> Vec<String> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut known: Vec<String> = names.filter(|name| name.ends_with(".toml")).collect();
+    known.sort_unstable();
+    if let Some(folder) = folder {
+        known.iter_mut().for_each(|name| *name = folder.join(&*name).display().to_string());
+    }
+    known.extend(built_in_names().map(str::to_owned));
+    similar::similar_names(given, known.iter().map(String::as_str))
 }

@@ -44,6 +44,7 @@ impl Results {
             mean: self.summary.mean.clone(),
             ci95: self.summary.ci95.clone(),
             scenario: comparison::values(&self.scenario.to_toml()),
+            runs: self.summary.runs.iter().map(|run| (run.seed, run.totals.clone())).collect(),
         }
     }
 }
@@ -107,11 +108,8 @@ struct Comparison {
 pub fn compare(first: &Results, second: &Results) -> String {
     let sides = [first.side("A"), second.side("B")];
     let labels = comparison::labels(&sides, &comparison::differing_keys(&sides));
-    let columns: Vec<table::Column<'_>> = sides
-        .iter()
-        .zip(&labels)
-        .map(|(side, name)| table::Column { name: name.clone(), mean: &side.mean, ci95: side.ci95.as_ref() })
-        .collect();
+    let differences = comparison::differences(&sides);
+    let columns = comparison::columns(&sides, &labels, &differences);
     let values = |row: &table::Row| sides.each_ref().map(|side| (row.3)(&side.mean));
     let rows = ROWS.iter().filter(|row| values(row).into_iter().any(has_figure));
     json(&Comparison {

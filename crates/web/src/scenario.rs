@@ -40,6 +40,10 @@ struct Checked {
     slots: Option<String>,
     seed: u64,
     stations: u64,
+    /// Names of the groups of stations.
+    groups: Vec<String>,
+    /// The group of each station.
+    group_of_stations: Vec<usize>,
     duration_s: f64,
     warmup_s: f64,
     /// Interval of the time series.
@@ -85,6 +89,8 @@ pub fn check(name: &str, text: &str) -> String {
         slots,
         seed: scenario.run.seed,
         stations: scenario.station_count(),
+        groups: scenario.group_names(),
+        group_of_stations: scenario.group_of_stations(),
         duration_s: scenario.run.duration.as_secs_f64(),
         warmup_s: scenario.run.warmup.as_secs_f64(),
         sample_s: scenario.run.sample.as_secs_f64(),

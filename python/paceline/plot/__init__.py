@@ -20,5 +20,17 @@ Needs the extra ``paceline[plot]``.
 from paceline.plot.maps import gain_map, slot_map
 from paceline.plot.results import QUANTITIES, Plots
 from paceline.plot.style import COLOURS, COLUMN_IN, PAGE_IN, figure, save
+from paceline.plot.sweeps import SweepPlots
 
-__all__ = ["COLOURS", "COLUMN_IN", "PAGE_IN", "QUANTITIES", "Plots", "figure", "gain_map", "save", "slot_map"]
+__all__ = [
+    "COLOURS",
+    "COLUMN_IN",
+    "PAGE_IN",
+    "QUANTITIES",
+    "Plots",
+    "SweepPlots",
+    "figure",
+    "gain_map",
+    "save",
+    "slot_map",
+]

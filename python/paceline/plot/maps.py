@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from paceline import _paceline
 from paceline.plot.style import STYLE, given_or_new
-from paceline.scenario import Scenario
+from paceline.scenario import Scenario, ScenarioLike
 
 #: Downlink, guard and uplink symbols: blue, grey and orange of Okabe and Ito.
 SYMBOL_COLOURS = {"downlink": "#56B4E9", "guard": "#DDDDDD", "uplink": "#E69F00"}
@@ -22,7 +22,7 @@ SYMBOL_COLOURS = {"downlink": "#56B4E9", "guard": "#DDDDDD", "uplink": "#E69F00"
 MOST_NUMBERS = 80
 
 
-def slot_map(scenario: Scenario, *, ax: Axes | None = None) -> Axes:
+def slot_map(scenario: ScenarioLike, *, ax: Axes | None = None) -> Axes:
     """The slots of one period of a TDD cell with their symbols, and for each downlink slot the slots to its
     HARQ-ACK (K1).
 
@@ -30,7 +30,7 @@ def slot_map(scenario: Scenario, *, ax: Axes | None = None) -> Axes:
     >>> slot_map(paceline.Scenario.load("private-5g")).get_xlabel()
     'Time in ms'
     """
-    facts = json.loads(_paceline.cell_facts(scenario._scenario))
+    facts = json.loads(_paceline.cell_facts(Scenario.given(scenario)._scenario))
     if facts["pattern"] is None:
         raise ValueError("cell.duplex = fdd: every slot has both directions; a slot map is one of a TDD cell")
     ax = given_or_new(ax, height=1.1)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from paceline.plot.maps import slot_map
-from paceline.plot.style import given_or_new, legend, line_style, next_style
+from paceline.plot.style import given_or_new, group_style, legend, line_style, next_style
 
 if TYPE_CHECKING:
     from paceline.scenario import Scenario
@@ -38,6 +38,8 @@ class Drawable(Protocol):
     @property
     def seeds(self) -> list[int]: ...
     @property
+    def groups(self) -> Table: ...
+    @property
     def stations(self) -> Table: ...
     @property
     def series(self) -> Table: ...
@@ -63,13 +65,15 @@ def jain(shares: Numbers) -> float:
     return float(shares.sum() ** 2 / (len(shares) * squares)) if squares > 0 else 1.0
 
 
-def cdf(values: Numbers, ax: Axes, label: str | None, unit_label: str) -> Axes:
-    """Adds the empirical distribution function of values to axes."""
+def cdf(
+    values: Numbers, ax: Axes, label: str | None, unit_label: str, style: dict[str, Any] | None = None
+) -> Axes:
+    """Adds the empirical distribution function of values to axes, in the next style if none is given."""
     values = np.sort(values[~np.isnan(values)])
     if not len(values):
         raise ValueError("there are no values for a distribution; is run.warmup too long?")
     shares = np.arange(1, len(values) + 1) / len(values)
-    ax.step(np.append(values[0], values), np.append(0.0, shares), where="post", label=label, **next_style(ax))
+    ax.step(np.append(values[0], values), np.append(0.0, shares), where="post", label=label, **(style or next_style(ax)))
     ax.set(xlabel=unit_label, ylabel="Share of values", ylim=(0, 1))
     legend(ax)
     return ax
@@ -88,19 +92,37 @@ class Plots:
     def __init__(self, results: Drawable) -> None:
         self._results = results
 
-    def throughput_cdf(self, *, ax: Axes | None = None, label: str | None = None, upload: bool = False) -> Axes:
-        """The distribution of the stations' goodputs in Mb/s, over stations and seeds."""
+    def throughput_cdf(
+        self,
+        *,
+        by: Literal["group"] | None = None,
+        ax: Axes | None = None,
+        label: str | None = None,
+        upload: bool = False,
+    ) -> Axes:
+        """The distribution of the stations' goodputs in Mb/s, over stations and seeds; with ``by="group"`` a
+        line for each group of stations."""
         name = "upload_mbps" if upload else "goodput_mbps"
-        (goodputs,) = columns(self._results.stations, name)
+        goodputs, groups = columns(self._results.stations, name, "group")
         text = "Upload" if upload else "Goodput"
-        return cdf(goodputs, given_or_new(ax), label, f"{text} per station in Mb/s")
+        return self._cdf(goodputs, groups, by, ax, label, f"{text} per station in Mb/s")
 
-    def rtt_cdf(self, *, ax: Axes | None = None, label: str | None = None) -> Axes:
+    def rtt_cdf(
+        self, *, by: Literal["group"] | None = None, ax: Axes | None = None, label: str | None = None
+    ) -> Axes:
         """The distribution of the smoothed round-trip time in ms, over samples after the warm-up, stations
-        and seeds."""
-        times, srtt = columns(self._results.series, "time_s", "srtt_ms")
+        and seeds; with ``by="group"`` a line for each group of stations.
+
+        >>> import paceline
+        >>> groups = [{"name": "BBR", "tcp": {"congestion_control": "bbr"}}, {"name": "CUBIC"}]
+        >>> scenario = paceline.Scenario({"run": {"duration": "4 s"}, "station": groups})
+        >>> ax = paceline.run(scenario).plot.rtt_cdf(by="group")
+        >>> [text.get_text() for text in ax.get_legend().get_texts()]
+        ['BBR', 'CUBIC']
+        """
+        times, srtt, groups = columns(self._results.series, "time_s", "srtt_ms", "group")
         measured = (times > self._warmup_s()) & (srtt > 0)
-        return cdf(srtt[measured], given_or_new(ax), label, "Smoothed RTT in ms")
+        return self._cdf(srtt[measured], groups[measured], by, ax, label, "Smoothed RTT in ms")
 
     def time_series(
         self,
@@ -113,18 +135,24 @@ class Plots:
     ) -> Axes:
         """A quantity over time, a line for each station of one seed, the first one if left out.
 
-        ``quantity`` is one of :data:`QUANTITIES`. Goodput is that between two samples (`run.sample`).
+        ``quantity`` is one of :data:`QUANTITIES`. Goodput is that between two samples (`run.sample`). In a
+        scenario with several groups of stations, lines have the colours of their groups.
         """
         if quantity not in QUANTITIES:
             raise ValueError(f"quantity {quantity!r}: one of {', '.join(QUANTITIES)}")
         _, _, text = QUANTITIES[quantity]
         ax = given_or_new(ax)
         samples = self._samples(quantity, seed)
+        names, group_of = self._group_names(), self._group_of_stations()
         for station in samples if stations is None else stations:
             if station not in samples:
                 raise ValueError(f"station {station}: 0 to {max(samples)}")
             name = label if label is not None else f"station {station}" if len(samples) > 1 else None
-            ax.plot(*samples[station], label=name, **next_style(ax))
+            style = next_style(ax)
+            if len(names) > 1:
+                group = group_of[station]
+                name, style = name if label is not None else f"{names[group]}, {name}", group_style(ax, group)
+            ax.plot(*samples[station], label=name, **style)
         ax.set(xlabel="Time in s", ylabel=text)
         ax.set_ylim(bottom=0)
         legend(ax)
@@ -192,6 +220,31 @@ class Plots:
     def slot_map(self, *, ax: Axes | None = None) -> Axes:
         """The slots of the cell; see :func:`paceline.plot.slot_map`."""
         return slot_map(self._results.scenario, ax=ax)
+
+    def _cdf(
+        self, values: Numbers, groups: Numbers, by: str | None, ax: Axes | None, label: str | None, text: str
+    ) -> Axes:
+        """A distribution, or one for each group of stations that has values."""
+        if by is None:
+            return cdf(values, given_or_new(ax), label, text)
+        if by != "group":
+            raise ValueError(f'by = {by!r}: allowed: "group", or left out')
+        ax = given_or_new(ax)
+        for group, name in self._group_names().items():
+            own = values[groups == group]
+            if not np.isnan(own).all():
+                cdf(own, ax, name if label is None else f"{label}, {name}", text, group_style(ax, group))
+        return ax
+
+    def _group_names(self) -> dict[int, str]:
+        """Names of the groups of stations by their indices."""
+        table = self._results.groups.to_arrow()
+        return dict(zip(table["group"].to_pylist(), table["group_name"].to_pylist(), strict=True))
+
+    def _group_of_stations(self) -> dict[int, int]:
+        """Index of the group of each station."""
+        stations, groups = columns(self._results.stations, "station", "group")
+        return {int(station): int(group) for station, group in zip(stations, groups, strict=True)}
 
     def _warmup_s(self) -> float:
         return _seconds(self._results.scenario.to_dict()["run"]["warmup"])

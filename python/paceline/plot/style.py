@@ -96,6 +96,17 @@ def line_style(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index % len(DASHES)], "linewidth": 1.1}
 
 
+def keyed_style(hue: int, dash: int) -> dict[str, Any]:
+    """The colour of the value of one key, such as a group, and the dashes of the value of another."""
+    return {**line_style(hue), "linestyle": DASHES[dash % len(DASHES)]}
+
+
+def group_style(ax: Axes, group: int) -> dict[str, Any]:
+    """The colour of a group, and the dashes of the next line of this colour in these axes."""
+    colour = line_style(group)["color"]
+    return keyed_style(group, sum(line.get_color() == colour for line in ax.get_lines()))
+
+
 def next_style(ax: Axes) -> dict[str, Any]:
     """Colour and dashes of the next line in these axes."""
     return line_style(len(ax.get_lines()))

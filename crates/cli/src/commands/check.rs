@@ -1,12 +1,12 @@
 //! `paceline check`: validates a scenario and prints it with all defaults, or prints the reference of
-//! scenario keys: one entry, the whole document, or the JSON schema.
+//! scenario keys: one entry, the whole document, or the JSON schema; or lists the built-in scenarios.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::scenario_args::{self, ScenarioArgs};
 use paceline_report::table::align;
 use paceline_sim::scenario::reference::{self, Default, Entry, Table};
-use paceline_study::similar;
+use paceline_study::{scenario_file, similar};
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -24,6 +24,9 @@ struct ReferenceArgs {
     /// Print the entry of a scenario key, for example cell.uplink_bandwidth, or the keys of a table
     #[arg(long, value_name = "KEY", conflicts_with = "ScenarioArgs")]
     explain: Option<String>,
+    /// Print the built-in scenarios
+    #[arg(long, conflicts_with = "ScenarioArgs")]
+    list: bool,
     /// Print the JSON schema of scenario files, for editors
     #[arg(long, conflicts_with = "ScenarioArgs")]
     schema: bool,
@@ -35,6 +38,7 @@ struct ReferenceArgs {
 pub fn run(args: &Args) -> Outcome {
     let text = match (&args.reference, &args.scenario) {
         (ReferenceArgs { explain: Some(key), .. }, _) => explain(key)?,
+        (ReferenceArgs { list: true, .. }, _) => list(),
         (ReferenceArgs { schema: true, .. }, _) => {
             serde_json::to_string_pretty(&reference::schema()).expect("a schema is plain data") + "\n"
         }
@@ -45,11 +49,22 @@ pub fn run(args: &Args) -> Outcome {
             scenario.to_toml()
         }
         (_, None) => {
-            return Err(Failure::input("give a scenario, or --explain KEY, --schema or --reference"));
+            return Err(Failure::input("give a scenario, or --explain KEY, --list, --schema or --reference"));
         }
     };
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The built-in scenarios with the first sentences of their descriptions.
+fn list() -> String {
+    let line = |name: &str| {
+        let (name, text) = scenario_file::built_in(name);
+        let about = scenario_file::description(text);
+        let first = about.split_inclusive(". ").next().unwrap_or_default().trim_end().to_owned();
+        vec![name, first]
+    };
+    align(&scenario_file::built_in_names().map(line).collect::<Vec<_>>(), 2)
 }
 
 /// The entry of a key, or the keys of a table.
@@ -62,8 +77,8 @@ fn explain(asked: &str) -> Outcome<String> {
     if let Some(entry) = entries.iter().find(|entry| entry.path == path) {
         return Ok(describe_entry(entry));
     }
-    let known = entries.iter().map(|entry| &entry.path).chain(tables.iter().map(|table| &table.path));
-    let hint = similar::hint(&similar::similar(&path, known.map(String::as_str)));
+    let known = similar::known_paths();
+    let hint = similar::hint(&similar::similar(&path, known.iter().map(String::as_str)));
     Err(Failure::input(format!("--explain {asked}: no key of a scenario{hint}")))
 }
 

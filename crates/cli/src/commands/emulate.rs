@@ -4,7 +4,7 @@ use super::run::size;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::results_folder::ResultsFolder;
-use crate::scenario_args::{self, ScenarioArgs};
+use crate::scenario_args::{self, RunArgs};
 use paceline_live::emulate::{self, Emulation, ProgramUser, RealStation};
 use paceline_live::probe;
 use paceline_net::Bytes;
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    scenario: ScenarioArgs,
+    scenario: RunArgs,
     /// Real stations, by index: 3, or 0,2, or 0-3 (repeatable); the others are simulated
     #[arg(long, default_value = "0", value_name = "LIST")]
     station: Vec<String>,
@@ -34,6 +34,9 @@ pub struct Args {
     /// Print summary.json to stdout instead of a table to stderr
     #[arg(long)]
     json: bool,
+    /// Print the distribution of the delays of the emulator's timers as well
+    #[arg(long)]
+    timing: bool,
     /// Capture headers at the servers' side and at every station into the results folder
     #[arg(long, requires = "out")]
     pcap: bool,
@@ -45,13 +48,13 @@ pub struct Args {
     user: Option<String>,
     /// Program to run in each real station's namespace; a shell if left out. The host side is $PACELINE_HOST
     /// (198.18.0.1) and $PACELINE_HOST6 (2001:2::1), the station's index {station} in the arguments and
-    /// $PACELINE_STATION
-    #[arg(last = true, value_name = "COMMAND")]
+    /// $PACELINE_STATION. A `--` before it is only needed where its name begins with a dash
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let (name, scenario, states_control) = scenario_args::load_stating(&args.scenario, CONTROL)?;
+    let (name, scenario, states_control) = scenario_args::load_stating(&args.scenario.scenario(), CONTROL)?;
     let stations = stations(&args.station, scenario.station_count() as usize)?;
     if scenario.core.path == Path::SplitTcp {
         let problem =
@@ -102,7 +105,9 @@ pub fn run(args: &Args) -> Outcome {
         output::print(&summary.to_json())?;
     }
     let kernel = kernel_connections(&summary.runs[0].kernel_connections);
-    output::message(&format!("{}{kernel}{}\n", describe(&summary), report.lateness));
+    let lateness = report.lateness.to_string();
+    let timing = if args.timing { lateness.as_str() } else { lateness.lines().next().unwrap_or_default() };
+    output::message(&format!("{timing}\n{}{kernel}", describe(&summary)));
     for (station, status) in &report.failed {
         output::message(&format!("paceline: the program of station {station} ended with {status}\n"));
     }

@@ -5,7 +5,7 @@ use crate::output;
 use crate::progress;
 use crate::quantity;
 use crate::results_folder::ResultsFolder;
-use crate::scenario_args::{self, ScenarioArgs};
+use crate::scenario_args::{self, RunArgs};
 use anyhow::Context;
 use indicatif::ProgressBar;
 use paceline_live::pcapng::{self, BLOCK_BYTES, SNAP_LEN};
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    scenario: ScenarioArgs,
+    scenario: RunArgs,
     /// Number of runs; seeds count up from run.seed
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     seeds: u64,
@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let (name, scenario) = scenario_args::load(&args.scenario)?;
+    let (name, scenario) = scenario_args::load(&args.scenario.scenario())?;
     scenario_args::warn(&scenario);
     let last = scenario.run.seed.checked_add(args.seeds - 1);
     let last = last.ok_or_else(|| Failure::input("run.seed plus --seeds is beyond the largest seed"))?;

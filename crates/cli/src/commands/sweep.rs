@@ -2,10 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::scenario_args::ScenarioArgs;
+use crate::scenario_args::{RunArgs, ScenarioArgs, Source};
 use crate::sweep;
 use anyhow::anyhow;
-use paceline_study::{Grid, grid, scenario_file};
+use paceline_study::{Grid, grid};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    scenario: ScenarioArgs,
+    scenario: RunArgs,
     /// A key and its values, for example --over station.count=10,20,30 (repeatable: every combination is
     /// simulated)
     #[arg(long, required = true, value_name = "KEY=A,B,C")]
@@ -42,19 +42,21 @@ const PYTHON: &str = "python3";
 const PACKAGES: &str = "import paceline, distributed, pyarrow";
 
 pub fn run(args: &Args) -> Outcome {
+    let scenario = args.scenario.scenario();
     if let Some(address) = &args.dask {
-        return Err(on_dask(args, address));
+        return Err(on_dask(args, &scenario, address));
     }
     let axes = grid::axes(&args.over)?;
-    let (name, text) = scenario_file::find(&args.scenario.scenario)?;
-    let grid = Grid::new(name, &args.scenario.scenario, &text, &args.scenario.set, axes)?;
+    let source = Source::find(&scenario.scenario)?;
+    let of_point = |changes: &[String]| source.parse(&[&scenario.set[..], changes].concat());
+    let grid = Grid::of(source.name.clone(), axes, &of_point)?;
     let swept = sweep::run(&grid, args.seeds, args.jobs, &args.out)?;
     output::print(if args.json { &swept.json } else { &swept.text })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Continues as the Python package's sweep, with the same options. Returns only if that is impossible.
-fn on_dask(args: &Args, address: &str) -> Failure {
+fn on_dask(args: &Args, scenario: &ScenarioArgs, address: &str) -> Failure {
     let probe = Command::new(PYTHON).args(["-P", "-c", PACKAGES]).stdin(Stdio::null()).output();
     let problem = match probe {
         Ok(output) if output.status.success() => None,
@@ -71,8 +73,8 @@ fn on_dask(args: &Args, address: &str) -> Failure {
         ));
     }
     let mut command = Command::new(PYTHON);
-    command.args(["-P", "-m", "paceline", "sweep", &args.scenario.scenario]);
-    for (option, values) in [("--set", &args.scenario.set), ("--over", &args.over)] {
+    command.args(["-P", "-m", "paceline", "sweep", &scenario.scenario]);
+    for (option, values) in [("--set", &scenario.set), ("--over", &args.over)] {
         command.args(values.iter().map(|value| format!("{option}={value}")));
     }
     command.arg(format!("--seeds={}", args.seeds)).arg("--out").arg(&args.out);

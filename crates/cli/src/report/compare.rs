@@ -4,10 +4,10 @@
 use super::figures;
 use super::over_keys::key::Key;
 use super::run::{DISTRIBUTIONS, MIN_STATIONS};
+use paceline_report::compare::{self as comparison, Side};
 use paceline_report::html;
 use paceline_report::picture::{Chart, Kind, Series, steps};
-use paceline_report::table::ROWS;
-use paceline_sim::Totals;
+use paceline_report::table::{ROWS, has_figure};
 use paceline_sim::results::StationResult;
 
 /// A results folder.
@@ -15,35 +15,36 @@ pub struct Column {
     pub label: String,
     /// The value of the one key that differs; the label where several keys or none differ.
     pub value: String,
-    pub mean: Totals,
-    pub ci95: Option<Totals>,
+    pub side: Side,
     /// Stations of all seeds.
     pub stations: Vec<StationResult>,
 }
 
 /// The page; `key` is the key that differs between the folders.
-pub fn page(key: &str, columns: &[Column], about: &str) -> String {
+pub fn page(key: &str, columns: &[Column], about: &str, sentences: &[String]) -> String {
     let values = columns.iter().map(|column| column.value.clone()).collect();
     let key = Key { key: key.to_owned(), values };
-    let point = |column: &Column| (vec![column.value.clone()], column.mean.clone(), column.ci95.clone());
+    let point =
+        |column: &Column| (vec![column.value.clone()], column.side.mean.clone(), column.side.ci95.clone());
     let points: Vec<_> = columns.iter().map(point).collect();
-    let body = html::section("Totals", &table(columns))
+    let body = html::section("Differences by pairs of equal seeds", &html::list(sentences))
+        + &html::section("Totals", &table(columns))
         + &html::section("Pictures", &html::figures(&figures::pictures(&[key], &points)))
         + &html::section("Distributions over the stations", &html::figures(&distributions(columns)));
     html::page("comparison", about, &body)
 }
 
 fn table(columns: &[Column]) -> String {
+    let sides: Vec<Side> = columns.iter().map(|column| column.side.clone()).collect();
+    let labels: Vec<String> = columns.iter().map(|column| column.label.clone()).collect();
+    let differences = comparison::differences(&sides);
+    let columns = comparison::columns(&sides, &labels, &differences);
     let mut head = vec![String::from("figure"), String::from("unit")];
-    head.extend(columns.iter().map(|column| column.label.clone()));
-    let shown = ROWS.iter().filter(|row| columns.iter().any(|column| (row.3)(&column.mean) != 0.0));
-    let lines = shown.map(|(name, unit, decimals, value)| {
-        let cell = |column: &Column| {
-            let mean = format!("{:.decimals$}", value(&column.mean));
-            column.ci95.as_ref().map_or(mean.clone(), |ci95| format!("{mean} ± {:.decimals$}", value(ci95)))
-        };
-        let names = [(*name).to_owned(), (*unit).to_owned()];
-        names.into_iter().chain(columns.iter().map(cell)).collect::<Vec<String>>()
+    head.extend(columns.iter().map(|column| column.name.clone()));
+    let shown = ROWS.iter().filter(|row| columns.iter().any(|column| has_figure((row.3)(column.mean))));
+    let lines = shown.map(|row| {
+        let names = [row.0.to_owned(), row.1.to_owned()];
+        names.into_iter().chain(columns.iter().map(|column| column.cell(row))).collect::<Vec<String>>()
     });
     html::table(&head, &lines.collect::<Vec<_>>(), 2)
 }

@@ -45,11 +45,13 @@ pub fn figure(scenario: &Scenario, run: &RunResult) -> Option<String> {
             y + 5.0
         );
     }
+    let (names, group_of) = (scenario.group_names(), scenario.group_of_stations());
     for (index, group) in groups() {
-        svg += &way(index, group, at);
+        svg += &way((index, &names[index]), group, at);
     }
     for handover in &run.handovers {
-        svg += &mark(handover, at).unwrap_or_default();
+        let group = group_of.get(handover.station).copied().unwrap_or(0);
+        svg += &mark(handover, group, at).unwrap_or_default();
     }
     svg += "</svg>";
     let caption = format!(
@@ -60,23 +62,24 @@ pub fn figure(scenario: &Scenario, run: &RunResult) -> Option<String> {
     Some(html::figure(&caption, &svg))
 }
 
-fn way(index: usize, group: &Stations, at: impl Fn((f64, f64)) -> (f64, f64)) -> String {
+fn way((index, name): (usize, &str), group: &Stations, at: impl Fn((f64, f64)) -> (f64, f64)) -> String {
     let places = group.path.iter().map(|place| at((place.x_m, place.y_m)));
     let points: Vec<String> = places.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     format!(
-        "<polyline class=\"l l{}\" points=\"{}\"><title>way of station.{index}</title></polyline>",
+        "<polyline class=\"l l{}\" points=\"{}\"><title>way of {name}</title></polyline>",
         index % COLOURS,
         points.join(" ")
     )
 }
 
-/// A mark with the handover as its tooltip: a ring if it left the station without service of the target.
-fn mark(handover: &HandoverResult, at: impl Fn((f64, f64)) -> (f64, f64)) -> Option<String> {
+/// A mark with the handover as its tooltip, in the colour of the station's group: a ring if it left the
+/// station without service of the target.
+fn mark(handover: &HandoverResult, group: usize, at: impl Fn((f64, f64)) -> (f64, f64)) -> Option<String> {
     let (x, y) = at((handover.x_m?, handover.y_m?));
     let silent = handover.interruption_ms.map_or(String::new(), |ms| format!(", {ms:.0} ms without service"));
     let class = match (handover.cause.as_str(), handover.outcome.as_str()) {
         ("link-failure", _) | (_, "failed") => String::from("l l1"),
-        _ => format!("f{} faded", handover.station % COLOURS),
+        _ => format!("f{} faded", group % COLOURS),
     };
     Some(format!(
         "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6\"><title>station {}, {:.2} s: cell {} to {}, \

@@ -18,8 +18,16 @@ const FIGURES: [Figure; 6] = [
     ("Fairness in a group: Jain index", "Jain index", 4, |g| g.jain_index),
 ];
 
-fn name(group: usize) -> String {
-    format!("station.{group}")
+/// The names of the groups over several points: a group's name where all points have it, else the key of its
+/// table, since a swept key may give the name.
+pub fn labels<'a>(points: impl Iterator<Item = &'a [GroupMeans]> + Clone) -> Vec<String> {
+    let groups = points.clone().map(<[GroupMeans]>::len).max().unwrap_or(0);
+    let label = |index: usize| {
+        let mut all = points.clone().filter_map(|groups| groups.get(index)).map(GroupMeans::label);
+        let first = all.next().unwrap_or_default();
+        if all.all(|other| other == first) { first } else { format!("station.{index}") }
+    };
+    (0..groups).map(label).collect()
 }
 
 /// The figures of each group; empty with one group.
@@ -38,7 +46,7 @@ pub fn table(groups: &[GroupResult]) -> String {
             let with_half = |ci95: &GroupFigures| format!("{mean} ± {:.decimals$}", value(ci95));
             group.ci95.as_ref().map_or(mean.clone(), with_half)
         });
-        [name(group.group), group.stations.to_string()].into_iter().chain(figures).collect::<Vec<String>>()
+        [group.label(), group.stations.to_string()].into_iter().chain(figures).collect::<Vec<String>>()
     };
     html::table(&head, &groups.iter().map(line).collect::<Vec<_>>(), 1)
 }
@@ -52,10 +60,11 @@ pub fn pictures(keys: &[Key], points: &[(&[String], &[GroupMeans])]) -> String {
     }
     let mut keys = keys.to_vec();
     // First, so that bars stand over the values of a swept key.
-    keys.insert(0, Key { key: String::from("group"), values: (0..groups).map(name).collect() });
+    let names = labels(points.iter().map(|(_, groups)| *groups));
+    keys.insert(0, Key { key: String::from("group"), values: names.clone() });
     let picture = |(title, unit, _, value): &Figure| {
         let of_group = |values: &[String], group: &GroupMeans| Point {
-            values: std::iter::once(name(group.group)).chain(values.iter().cloned()).collect(),
+            values: std::iter::once(names[group.group].clone()).chain(values.iter().cloned()).collect(),
             mean: value(&group.mean),
             half: group.ci95.as_ref().map(value),
         };

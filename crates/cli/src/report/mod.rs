@@ -4,7 +4,7 @@ pub mod compare;
 mod drive;
 mod figures;
 pub mod gain_map;
-mod groups;
+pub mod groups;
 mod kernel;
 mod map;
 mod over_keys;

@@ -8,7 +8,7 @@ use paceline_report::html::{self, Cell};
 use paceline_report::over_time;
 use paceline_report::picture::{Chart, Kind, Mark, Series, Style, steps};
 use paceline_report::table;
-use paceline_sim::results::{GroupResult, LimitShares, RadioDelays, StationResult};
+use paceline_sim::results::{GroupResult, LimitShares, RadioDelays, RunGroup, StationResult};
 use paceline_sim::{Origin, RunResult, Scenario, Totals};
 use serde::Deserialize;
 
@@ -107,7 +107,7 @@ impl Run {
         }
         let head = ["TCP is", "stations", "connections", "RTT, ms"].map(String::from);
         let lines = self.groups.iter().map(|group| {
-            let name = format!("station.{}", group.group);
+            let name = group.label();
             let verdict = Cell { class: "wide", ..Cell::from(group.verdict.as_str()) };
             let figures = [group.flows.to_string(), format!("{:.1}", group.mean.rtt_mean_ms)];
             [verdict, name.into()].into_iter().chain(figures.map(Cell::from)).collect::<Vec<Cell>>()
@@ -129,7 +129,7 @@ impl Run {
                 title: title.into(),
                 x: String::from("group of stations"),
                 y: y.into(),
-                categories: self.groups.iter().map(|group| format!("station.{}", group.group)).collect(),
+                categories: self.groups.iter().map(GroupResult::label).collect(),
                 series: series.collect(),
                 style: Style::Stacked,
                 most: f64::INFINITY,
@@ -198,14 +198,16 @@ impl Run {
         let mut groups: Vec<usize> = stations().map(|station| station.group).collect();
         groups.sort_unstable();
         groups.dedup();
+        let names: Vec<String> =
+            self.runs.first().map_or(&[][..], |run| &run.groups).iter().map(RunGroup::label).collect();
         let picture = |(title, unit, value): &StationFigure| {
             let series = groups.iter().map(|group| Series {
-                name: format!("station.{group}"),
+                name: names.get(*group).cloned().unwrap_or_default(),
                 // Zero stands for a value that was not measured.
                 marks: steps(
                     stations().filter(|s| s.group == *group).map(value).filter(|value| *value > 0.0),
                 ),
-                kind: Kind::Ours,
+                kind: Kind::of_keys((*group, names.len()), (0, 1)),
             });
             Chart::of_distributions(title, unit, series.collect()).figure()
         };

@@ -8,8 +8,10 @@ use super::run::{DISTRIBUTIONS, MIN_STATIONS};
 use paceline_report::count;
 use paceline_report::html::{self, Cell};
 use paceline_report::picture::{Chart, Kind, Mark, Series, Style, steps};
+use paceline_report::table::{self, Column, has_figure};
 use paceline_sim::results::GroupMeans;
 use paceline_sim::{Origin, RunResult, Totals};
+use paceline_study::{Axis, PointDifference, paired};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -37,6 +39,7 @@ struct Point {
 #[derive(Deserialize)]
 struct Seed {
     seed: u64,
+    totals: Totals,
 }
 
 /// The file of a run among the parts of a sweep.
@@ -67,10 +70,38 @@ impl Sweep {
         let points: Vec<_> = self.points.iter().map(point).collect();
         let pictures = self.throughput_against_delay() + &figures::pictures(&self.over, &points);
         let groups: Vec<_> = self.points.iter().map(|p| (&p.values[..], &p.groups[..])).collect();
-        html::section("Figures over the swept keys", &html::figures(&pictures))
+        html::section("Differences by pairs of equal seeds", &self.differences())
+            + &html::section("Figures over the swept keys", &html::figures(&pictures))
             + &html::section("Groups of stations", &html::figures(&groups::pictures(&self.over, &groups)))
             + &html::section("Distributions over the stations", &html::figures(&self.distributions(folder)))
             + &html::section("All points", &self.table())
+    }
+    /// Differences from the first value of a key, in sentences and figures.
+    fn differences(&self) -> String {
+        let axes: Vec<Axis> = self
+            .over
+            .iter()
+            .map(|Key { key, values }| Axis { key: key.clone(), values: values.clone() })
+            .collect();
+        let seeds = |point: &Point| point.runs.iter().map(|run| (run.seed, run.totals.clone())).collect();
+        let found = paired::of_grid(&axes, &self.points.iter().map(seeds).collect::<Vec<_>>());
+        if found.is_empty() {
+            return String::new();
+        }
+        let sentences: Vec<String> =
+            found.iter().take(MAX_POINTS).map(|difference| difference.sentence.clone()).collect();
+        let differs = |row: &&table::Row| found.iter().any(|own| has_figure((row.3)(&own.paired.mean)));
+        let shown: Vec<&table::Row> = table::ROWS.iter().filter(differs).collect();
+        let head = self.over.iter().map(|key| key.key.clone()).chain([String::from("against")]);
+        let head: Vec<String> =
+            head.chain(shown.iter().map(|(name, unit, ..)| format!("{name}, {unit}"))).collect();
+        let line = |own: &PointDifference| {
+            let column = Column::of_pairs(&own.paired);
+            let keys = self.points[own.point].values.iter().cloned().chain([own.against.clone()]);
+            keys.chain(shown.iter().map(|row| column.cell(row))).collect::<Vec<String>>()
+        };
+        let lines: Vec<Vec<String>> = found.iter().map(line).collect();
+        html::list(&sentences) + &html::table(&head, &lines, self.over.len() + 1)
     }
     pub fn table(&self) -> String {
         let head = self.over.iter().map(|key| key.key.clone());

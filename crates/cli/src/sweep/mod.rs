@@ -40,6 +40,8 @@ pub fn run(grid: &Grid, seeds: u64, jobs: Option<u16>, out: &Path) -> Outcome<Fi
     let swept = Swept::new(grid, &runs);
     let (text, json) = (swept.text(), swept.json());
     let files = [("sweep.csv", &swept.sweep_csv()), ("runs.csv", &swept.runs_csv()), ("sweep.json", &json)];
+    let differences = swept.differences_csv();
+    let files = files.into_iter().chain(differences.as_ref().map(|text| ("differences.csv", text)));
     for (name, text) in files {
         write_file(&out.join(name), text).with_context(|| format!("cannot write {name}"))?;
     }

@@ -1,9 +1,10 @@
-//! The results of a sweep: `sweep.csv`, `runs.csv`, `sweep.json` and a text table.
+//! The results of a sweep: `sweep.csv`, `runs.csv`, `differences.csv`, `sweep.json` and a text table.
 
+use crate::report::groups::labels;
 use paceline_report::table::align;
 use paceline_sim::results::{GroupFigures, GroupMeans, mean_and_ci95};
 use paceline_sim::{RunResult, Totals};
-use paceline_study::Grid;
+use paceline_study::{Grid, PointDifference, paired};
 use serde_json::{Value, json};
 
 /// A column of the text table: heading, decimals, value.
@@ -21,6 +22,9 @@ const TEXT_COLUMNS: [TextColumn; 8] = [
     ("UL PRBs %", 1, |t| 100.0 * t.uplink_prb_share),
 ];
 
+/// Sentences on differences at most. Chosen: half of a terminal's lines; `differences.csv` has all.
+const MAX_SENTENCES: usize = 12;
+
 pub struct Swept<'a> {
     grid: &'a Grid,
     runs: &'a [Vec<RunResult>],
@@ -28,26 +32,29 @@ pub struct Swept<'a> {
     figures: Vec<(Totals, Option<Totals>)>,
     /// The groups of stations of every point.
     groups: Vec<Vec<GroupMeans>>,
+    /// Names of the groups; empty where there is only one, which has the totals.
+    shown_groups: Vec<String>,
+    /// Differences of points by pairs of runs with equal seeds.
+    differences: Vec<PointDifference>,
 }
 
 impl<'a> Swept<'a> {
     pub fn new(grid: &'a Grid, runs: &'a [Vec<RunResult>]) -> Self {
         let figures = runs.iter().map(|runs| mean_and_ci95(runs)).collect();
-        Self { grid, runs, figures, groups: runs.iter().map(|runs| GroupMeans::of_runs(runs)).collect() }
-    }
-    /// Number of groups whose figures are shown by themselves; 0 where there is only one, which has the
-    /// totals.
-    fn shown_groups(&self) -> usize {
-        self.groups.iter().map(Vec::len).max().filter(|most| *most > 1).unwrap_or(0)
+        let groups: Vec<_> = runs.iter().map(|runs| GroupMeans::of_runs(runs)).collect();
+        let names = labels(groups.iter().map(Vec::as_slice));
+        let shown_groups = if names.len() > 1 { names } else { Vec::new() };
+        let seeds = |runs: &Vec<RunResult>| runs.iter().map(|run| (run.seed, run.totals.clone())).collect();
+        let differences = paired::of_grid(&grid.axes, &runs.iter().map(seeds).collect::<Vec<_>>());
+        Self { grid, runs, figures, groups, shown_groups, differences }
     }
     /// `sweep.csv`: one row per point, with mean and half width of the confidence interval of every total
     /// and, with several groups of stations, of each group's figures.
     pub fn sweep_csv(&self) -> String {
         let mut header = key_fields(self.grid.axes.iter().map(|axis| axis.key.clone()));
         header.extend(Totals::names().iter().flat_map(|name| [(*name).to_owned(), format!("{name}_ci95")]));
-        let shown = self.shown_groups();
-        for group in 0..shown {
-            let names = GroupFigures::NAMES.iter().map(|name| format!("station.{group}.{name}"));
+        for group in &self.shown_groups {
+            let names = GroupFigures::NAMES.iter().map(|name| format!("{group}.{name}"));
             header.extend(names.flat_map(|name| [name.clone(), format!("{name}_ci95")]));
         }
         let points = self.grid.points.iter().zip(&self.figures).zip(&self.groups);
@@ -60,7 +67,7 @@ impl<'a> Swept<'a> {
                 means.iter().enumerate().flat_map(|(index, mean)| [number(*mean), half_width(index)]);
             let mut row = key_fields(point.values.iter().cloned());
             row.extend(figures);
-            (0..shown).for_each(|group| row.extend(group_fields(groups.get(group))));
+            (0..self.shown_groups.len()).for_each(|group| row.extend(group_fields(groups.get(group))));
             row
         });
         to_csv(std::iter::once(header).chain(rows))
@@ -80,6 +87,23 @@ impl<'a> Swept<'a> {
             })
         });
         to_csv(std::iter::once(header).chain(rows))
+    }
+    /// `differences.csv`: one row per point with a point that it is compared with: the differences of all
+    /// totals and the half widths of their confidence intervals; none without such points.
+    pub fn differences_csv(&self) -> Option<String> {
+        let mut header = key_fields(self.grid.axes.iter().map(|axis| axis.key.clone()));
+        header.extend(["against", "pairs"].map(str::to_owned));
+        header.extend(Totals::names().iter().flat_map(|name| [(*name).to_owned(), format!("{name}_ci95")]));
+        let rows = self.differences.iter().map(|own| {
+            let halves = own.paired.ci95.as_ref().map(Totals::values);
+            let half = |index: usize| halves.as_ref().map_or(String::new(), |all| number(all[index]));
+            let mut row = key_fields(self.grid.points[own.point].values.iter().cloned());
+            row.extend([own.against.clone(), own.paired.seeds.len().to_string()]);
+            let means = own.paired.mean.values();
+            row.extend(means.iter().enumerate().flat_map(|(index, mean)| [number(*mean), half(index)]));
+            row
+        });
+        (!self.differences.is_empty()).then(|| to_csv(std::iter::once(header).chain(rows)))
     }
     pub fn json(&self) -> String {
         let points = self.grid.points.iter().zip(&self.figures).zip(self.runs).zip(&self.groups);
@@ -127,13 +151,26 @@ impl<'a> Swept<'a> {
                 line.push(ci95.as_ref().map_or(mean.clone(), with_interval));
             }
         }
-        for group in 0..self.shown_groups() {
-            lines[0].push(format!("station.{group} Mb/s"));
+        for (group, name) in self.shown_groups.iter().enumerate() {
+            lines[0].push(format!("{name} Mb/s"));
             for (line, groups) in lines[1..].iter_mut().zip(&self.groups) {
                 line.push(groups.get(group).map_or(String::new(), payload_rate));
             }
         }
-        format!("{name}, simulated: {points} points, {runs}\n{}", align(&lines, self.grid.axes.len()))
+        let table = align(&lines, self.grid.axes.len());
+        format!("{name}, simulated: {points} points, {runs}\n{table}{}", self.differences_in_words())
+    }
+    /// A sentence for each point that is compared with another.
+    fn differences_in_words(&self) -> String {
+        let said: Vec<&str> =
+            self.differences.iter().take(MAX_SENTENCES).map(|own| own.sentence.as_str()).collect();
+        match self.differences.len().checked_sub(MAX_SENTENCES) {
+            _ if said.is_empty() => String::new(),
+            Some(more) if more > 0 => {
+                format!("\n{}\nand {more} more: differences.csv\n", said.join("\n"))
+            }
+            _ => format!("\n{}\n", said.join("\n")),
+        }
     }
 }
 

@@ -5,7 +5,11 @@ use super::scale::{Scale, plain, significant};
 
 /// Number of classes of colours in `page/picture.css`. Chosen: the palette's; with more series, colours are
 /// those of [`ramp`].
-const COLOURS: usize = 7;
+const COLOURS: usize = CLASSES.len();
+/// The ends of their names.
+const CLASSES: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
+/// Number of classes of dashes in `page/picture.css`, the solid line included.
+const DASHES: usize = 4;
 
 /// A value, with the half width of its confidence interval.
 #[derive(Clone, Copy, Debug)]
@@ -23,10 +27,34 @@ pub struct Mark {
 pub enum Kind {
     /// In a colour of its own.
     Ours,
+    /// In the colour of the value of one key and the dashes of the value of another; see [`Kind::of_keys`].
+    Keyed {
+        /// Number of the colour.
+        hue: usize,
+        /// Number of the dashes; 0 is a solid line.
+        dash: usize,
+    },
     /// Published values: grey and dashed, or grey bars.
     Published,
     /// Thin and grey, in the background.
     Faint,
+}
+
+impl Kind {
+    /// A colour for the value `hue` of `hues` of one key, such as the group, and dashes for the value `dash`
+    /// of `dashes` of another; a colour of its own where colours or dashes do not suffice.
+    pub fn of_keys((hue, hues): (usize, usize), (dash, dashes): (usize, usize)) -> Self {
+        if hues <= COLOURS && dashes <= DASHES { Self::Keyed { hue, dash } } else { Self::Ours }
+    }
+    /// The classes of a line beside that of its colour.
+    pub(super) fn line_class(self) -> &'static str {
+        match self {
+            Self::Faint => "thin",
+            Self::Published => "dash",
+            Self::Keyed { dash, .. } => ["", "d1", "d2", "d3"][dash % DASHES],
+            Self::Ours => "",
+        }
+    }
 }
 
 /// Values with one name and colour.
@@ -127,10 +155,11 @@ impl Chart {
         match self.series[index].kind {
             Kind::Faint => Colour::Class("x"),
             Kind::Published => Colour::Class("p"),
+            Kind::Keyed { hue, .. } => Colour::Class(CLASSES[hue % COLOURS]),
             Kind::Ours => {
                 let before = self.series[..index].iter().filter(coloured).count();
                 let all = self.series.iter().filter(coloured).count();
-                match ["0", "1", "2", "3", "4", "5", "6"].get(before) {
+                match CLASSES.get(before) {
                     Some(class) if all <= COLOURS => Colour::Class(class),
                     _ => Colour::Own(ramp(before as f64 / (all - 1) as f64)),
                 }

@@ -163,7 +163,13 @@ impl Chart {
             if x > 8.0 && x + needed > WIDTH {
                 (x, y) = (8.0, y + LINE);
             }
-            canvas.rectangle(&self.colour(index).fill(), (x, y - 8.0), (16.0, 7.0), "");
+            match self.series[index].kind {
+                Kind::Keyed { dash: 1.., .. } => {
+                    let (colour, class) = (self.colour(index).stroke(), self.series[index].kind.line_class());
+                    canvas.path(&colour, class, &[(x, y - 4.5), (x + 18.0, y - 4.5)]);
+                }
+                _ => canvas.rectangle(&self.colour(index).fill(), (x, y - 8.0), (16.0, 7.0), ""),
+            }
             canvas.text("ink", (x + 22.0, y), Anchor::Start, &name);
             x += needed;
         }

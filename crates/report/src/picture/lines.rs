@@ -63,12 +63,7 @@ fn line(chart: &Chart, area: &Area, canvas: &mut Canvas, index: usize) {
     if chart.style == Style::Steps {
         points = steps(area, &points);
     }
-    let more = match series.kind {
-        Kind::Faint => "thin",
-        Kind::Published => "dash",
-        Kind::Ours => "",
-    };
-    canvas.path(&colour.stroke(), more, &points);
+    canvas.path(&colour.stroke(), series.kind.line_class(), &points);
     if chart.style == Style::Points {
         for point in points {
             canvas.circle(&colour.fill(), point, 3.0, "");

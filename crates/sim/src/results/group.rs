@@ -2,15 +2,18 @@
 
 use super::limits::{LimitShares, RadioDelays, Side, SideResult, StationSenders, Verdict};
 use super::run::RunResult;
-use super::run_group::{GroupFigures, RunGroup};
+use super::run_group::{self, GroupFigures, RunGroup};
 use super::statistics::mean_and_half;
 use serde::{Deserialize, Serialize};
 
 /// Figures of one group over all runs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupMeans {
     /// Index of the group's `[[station]]` table.
     pub group: usize,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
     /// Number of stations.
     pub stations: u64,
     /// Means over runs.
@@ -20,12 +23,16 @@ pub struct GroupMeans {
 }
 
 impl GroupMeans {
+    /// Its name in tables and pictures.
+    pub fn label(&self) -> String {
+        run_group::label(&self.name, self.group)
+    }
     /// All groups, in the order of their tables.
     pub fn of_runs(runs: &[RunResult]) -> Vec<Self> {
         let groups = runs.first().map_or(&[][..], |run| &run.groups);
-        groups.iter().enumerate().map(|(index, of)| Self::of_group(index, *of, runs)).collect()
+        groups.iter().enumerate().map(|(index, of)| Self::of_group(index, of, runs)).collect()
     }
-    fn of_group(index: usize, of: RunGroup, runs: &[RunResult]) -> Self {
+    fn of_group(index: usize, of: &RunGroup, runs: &[RunResult]) -> Self {
         let rows = runs.iter().filter_map(|run| run.groups.get(index)).map(|own| own.figures.values());
         let rows: Vec<Vec<f64>> = rows.collect();
         let column = |figure: usize| rows.iter().map(|row| row[figure]).collect::<Vec<f64>>();
@@ -34,6 +41,7 @@ impl GroupMeans {
         let halves: Option<Vec<f64>> = figures.iter().map(|(_, half)| *half).collect();
         Self {
             group: of.group,
+            name: of.name.clone(),
             stations: of.stations,
             mean: GroupFigures::from_values(figures.iter().map(|(mean, _)| *mean)),
             ci95: halves.map(GroupFigures::from_values),
@@ -46,6 +54,9 @@ impl GroupMeans {
 pub struct GroupResult {
     /// Index of the group's `[[station]]` table.
     pub group: usize,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
     /// Number of stations.
     pub stations: u64,
     /// Number of connections over all runs.
@@ -71,6 +82,10 @@ pub struct GroupResult {
 }
 
 impl GroupResult {
+    /// Its name in tables and pictures.
+    pub fn label(&self) -> String {
+        run_group::label(&self.name, self.group)
+    }
     /// The groups with simulated connections in all runs.
     pub(super) fn of_runs(runs: &[RunResult]) -> Vec<Self> {
         GroupMeans::of_runs(runs).iter().filter_map(|means| Self::of_group(means, runs)).collect()
@@ -87,6 +102,7 @@ impl GroupResult {
         let Verdict { text, side, sides } = Verdict::new(&sums);
         Some(Self {
             group: means.group,
+            name: means.name.clone(),
             stations: means.stations,
             flows: sums.ends.flows,
             mean: means.mean,

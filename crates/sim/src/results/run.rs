@@ -201,6 +201,8 @@ pub(crate) struct Record {
     pub seed: u64,
     /// Per station, the index of its `[[station]]` table.
     pub groups: Vec<usize>,
+    /// Names of the groups.
+    pub group_names: Vec<String>,
     /// Start of the measured interval with the reading there; none if it is the start of the run.
     pub first: Option<(Instant, Reading)>,
     pub last: Reading,
@@ -209,9 +211,13 @@ pub(crate) struct Record {
 }
 
 impl RunResult {
+    /// Index of a station's group.
+    pub(super) fn group_of(&self, station: usize) -> usize {
+        self.stations.get(station).map_or(0, |own| own.group)
+    }
     /// Figures from readings.
     pub(crate) fn new(record: Record) -> Self {
-        let Record { seed, groups, first, last, end, samples } = record;
+        let Record { seed, groups, group_names, first, last, end, samples } = record;
         let started_at = first.as_ref().map_or(Instant::ZERO, |(at, _)| *at);
         let span = last.at.since(started_at);
         let measured = measured(first.as_ref().map(|(_, reading)| reading), &last);
@@ -241,7 +247,7 @@ impl RunResult {
             totals
         };
         let (paths, switches) = paths::results(&end.paths);
-        let run_groups = RunGroup::of_stations(&groups, &measured, span);
+        let run_groups = RunGroup::of_stations(&group_names, &groups, &measured, span);
         let cell = |index: usize| end.cells.as_ref().map(|cells| &cells[index]);
         let stations = measured.iter().zip(groups).enumerate();
         let mut stations: Vec<StationResult> = stations

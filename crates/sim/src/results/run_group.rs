@@ -64,11 +64,20 @@ impl GroupFigures {
     }
 }
 
+/// Name of a group in tables and pictures: that of its results, or the key of its table where an earlier
+/// version has written no name.
+pub(super) fn label(name: &str, group: usize) -> String {
+    if name.is_empty() { format!("station.{group}") } else { name.to_owned() }
+}
+
 /// Figures of one group in one run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunGroup {
     /// Index of the group's `[[station]]` table.
     pub group: usize,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
     /// Number of stations.
     pub stations: u64,
     /// The figures.
@@ -77,16 +86,24 @@ pub struct RunGroup {
 }
 
 impl RunGroup {
-    /// All groups of a run; `groups` has the group of each station, `measured` its counters over the measured
-    /// interval `span`.
-    pub(super) fn of_stations(groups: &[usize], measured: &[Counters], span: Duration) -> Vec<Self> {
-        let count = groups.iter().max().map_or(0, |last| last + 1);
-        let of = |group: usize| {
+    /// Its name in tables and pictures.
+    pub fn label(&self) -> String {
+        label(&self.name, self.group)
+    }
+    /// All groups of a run by their names; `groups` has the group of each station, `measured` its counters
+    /// over the measured interval `span`.
+    pub(super) fn of_stations(
+        names: &[String],
+        groups: &[usize],
+        measured: &[Counters],
+        span: Duration,
+    ) -> Vec<Self> {
+        let of = |(group, name): (usize, &String)| {
             let members = groups.iter().zip(measured).filter(|(own, _)| **own == group);
             let members: Vec<&Counters> = members.map(|(_, counters)| counters).collect();
             let figures = GroupFigures::of_counters(&members, span);
-            Self { group, stations: members.len() as u64, figures }
+            Self { group, name: name.clone(), stations: members.len() as u64, figures }
         };
-        (0..count).map(of).collect()
+        names.iter().enumerate().map(of).collect()
     }
 }

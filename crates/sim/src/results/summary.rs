@@ -107,6 +107,10 @@ impl Summary {
         text.push('\n');
         text
     }
+    /// Text of `groups.csv`; none with a single group, which has the totals.
+    pub fn groups_csv(&self) -> Option<String> {
+        self.runs.iter().any(|run| run.groups.len() > 1).then(|| tables::groups_csv(&self.runs))
+    }
     /// Text of `stations.csv`.
     pub fn stations_csv(&self) -> String {
         tables::stations_csv(&self.runs)

@@ -22,7 +22,8 @@ macro_rules! totals {
             pub fn values(&self) -> Vec<f64> {
                 vec![$(self.$field),*]
             }
-            pub(super) fn from_values(values: &[f64]) -> Self {
+            /// Figures from their values in this order.
+            pub fn from_values(values: &[f64]) -> Self {
                 let mut values = values.iter().copied();
                 Self { $($field: values.next().unwrap_or_default()),* }
             }

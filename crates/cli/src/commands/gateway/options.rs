@@ -122,13 +122,19 @@ fn percentage(text: &str) -> Option<f64> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     number.map(|percent| percent / 100.0)
 }
+/// How a number without its sign is written as a percentage; empty for other texts.
+fn as_percentage(text: &str) -> String {
+    let number = text.trim().parse::<f64>().ok().filter(|number| (0.0..=100.0).contains(number));
+    let percent = number.map(|number| if number < 1.0 { 100.0 * number } else { number });
+    percent.map_or(String::new(), |percent| format!("write {percent}%; "))
+}
 fn share(text: &str) -> Result<f64, String> {
     let share = percentage(text).filter(|share| (0.05..=0.95).contains(share));
-    share.ok_or_else(|| "allowed: 5% to 95%".to_owned())
+    share.ok_or_else(|| format!("{}allowed: 5% to 95%", as_percentage(text)))
 }
 fn practical(text: &str) -> Result<f64, String> {
     let practical = percentage(text).filter(|practical| (0.0..=0.5).contains(practical));
-    practical.ok_or_else(|| "allowed: 0% to 50%".to_owned())
+    practical.ok_or_else(|| format!("{}allowed: 0% to 50%", as_percentage(text)))
 }
 
 /// Parses a time such as `24h`, `7d` or `30 min`.
@@ -151,7 +157,9 @@ mod tests {
     fn shares_are_percentages() {
         assert_eq!(share("50%"), Ok(0.5));
         assert_eq!(share("12.5 %"), Ok(0.125));
-        for wrong in ["0.5", "50", "0%", "100%", "4%", "-50%", "half", "nan%", ""] {
+        assert_eq!(share("50"), Err("write 50%; allowed: 5% to 95%".into()));
+        assert_eq!(share("0.5"), Err("write 50%; allowed: 5% to 95%".into()));
+        for wrong in ["0%", "100%", "4%", "-50%", "half", "nan%", ""] {
             assert_eq!(share(wrong), Err("allowed: 5% to 95%".into()), "{wrong}");
         }
     }

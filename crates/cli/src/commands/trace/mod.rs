@@ -6,7 +6,8 @@ mod file;
 mod folder;
 mod survey;
 
-use self::file::{Form, imported, write};
+pub use self::file::imported;
+use self::file::{Form, write};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::report;

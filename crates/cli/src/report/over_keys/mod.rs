@@ -51,8 +51,29 @@ fn place(key: &Key, value: &str) -> Option<usize> {
     key.values.iter().position(|other| other == value)
 }
 
-/// A line for each combination of the other keys.
-fn series(points: &[Point], along: usize, x: &dyn Fn(&str) -> Option<f64>) -> Vec<Series> {
+/// A line or bars for each combination of the other keys. The first of these keys has a colour for each of
+/// its values; where there are more, lines have dashes for the others' values (`dashed`).
+fn series(points: &[Point], along: usize, x: &dyn Fn(&str) -> Option<f64>, dashed: bool) -> Vec<Series> {
+    let first = (0..points.first().map_or(0, |point| point.values.len())).find(|index| *index != along);
+    let hue = |point: &Point| first.map_or("", |index| &point.values[index]).to_owned();
+    let rest = |point: &Point| name(point, &first.into_iter().chain([along]).collect::<Vec<_>>());
+    let distinct = |of: &dyn Fn(&Point) -> String| {
+        let mut values: Vec<String> = Vec::new();
+        for value in points.iter().map(of) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        values
+    };
+    let (hues, dashes) = (distinct(&hue), distinct(&rest));
+    let place = |values: &[String], value: &str| values.iter().position(|v| v == value).unwrap_or(0);
+    let kind = |point: &Point| match dashes.len() {
+        2.. if !dashed => Kind::Ours,
+        count => {
+            Kind::of_keys((place(&hues, &hue(point)), hues.len()), (place(&dashes, &rest(point)), count))
+        }
+    };
     let mut series: Vec<Series> = Vec::new();
     for point in points {
         let Some(x) = x(&point.values[along]) else { continue };
@@ -60,7 +81,7 @@ fn series(points: &[Point], along: usize, x: &dyn Fn(&str) -> Option<f64>) -> Ve
         let name = name(point, &[along]);
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.marks.push(mark),
-            None => series.push(Series { name, marks: vec![mark], kind: Kind::Ours }),
+            None => series.push(Series { name, marks: vec![mark], kind: kind(point) }),
         }
     }
     for series in &mut series {
@@ -78,7 +99,7 @@ fn lines(keys: &[Key], points: &[Point], figure: &Figure<'_>, along: usize) -> S
         x: key.axis(),
         y: figure.unit.to_owned(),
         categories: Vec::new(),
-        series: series(points, along, &x),
+        series: series(points, along, &x, true),
         style: Style::Points,
         most: figure.most,
         from_zero: true,
@@ -96,7 +117,7 @@ fn bars(keys: &[Key], points: &[Point], figure: &Figure<'_>) -> String {
         x: keys[along].key.clone(),
         y: figure.unit.to_owned(),
         categories: keys[along].values.iter().map(|value| short(value)).collect(),
-        series: series(points, along, &x),
+        series: series(points, along, &x, false),
         style: Style::Bars,
         most: figure.most,
         from_zero: true,

@@ -44,7 +44,7 @@ macro_rules! by_rat {
 impl Section for Cell {
     fn computed_defaults() -> Vec<(&'static str, String)> {
         [
-            ("rat", "`lte`"),
+            ("rat", "`nr` with a key or bandwidth that only NR has, else `lte`"),
             ("duplex", "`tdd` with `pattern` or `tdd_configuration`, else `fdd`"),
             ("frequency", "3.5 GHz in TDD, 2.1 GHz in FDD (nr)"),
             ("numerology", "0 in FDD, 1 in TDD of FR1, 3 in FR2 (nr)"),
@@ -168,7 +168,9 @@ fn prb(bandwidth: Hertz) -> Option<u16> {
 }
 
 fn bandwidths() -> Allowed<Hertz> {
-    Allowed::new("1.4, 3, 5, 10, 15 or 20 MHz", |bandwidth| prb(*bandwidth).is_some())
+    Allowed::new("1.4, 3, 5, 10, 15 or 20 MHz; others with rat = \"nr\"", |bandwidth| {
+        prb(*bandwidth).is_some()
+    })
 }
 
 /// pollByte in kB, as in TS 36.331; 0 for infinity.

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Cell {
-    /// Radio access technology.
+    /// Radio access technology. If left out, NR where a key or a bandwidth is written that only NR has.
     #[serde(skip_serializing_if = "RatName::is_lte")]
     pub rat: RatName,
     /// Division of the carrier between both directions.
@@ -231,6 +231,21 @@ impl Default for Cell {
 }
 
 impl Cell {
+    /// Sets the technology that follows from the written keys where the file does not state it: NR with keys
+    /// that only NR has or a bandwidth that only NR has, unless there are keys that only LTE has.
+    pub(crate) fn follow_keys(&mut self, given: &dyn Fn(&str) -> bool) {
+        let of_nr = self.pattern.is_some()
+            || self.numerology.is_some()
+            || self.subcarrier_spacing.is_some()
+            || self.frequency.is_some()
+            || self.nr.is_some()
+            || NR_BANDWIDTHS_MHZ.iter().any(|mhz| self.bandwidth.0 == mhz * 1_000_000);
+        let of_lte =
+            self.tdd_configuration.is_some() || self.special_subframe.is_some() || self.ack_mode.is_some();
+        if of_nr && !of_lte && !given("cell.rat") {
+            self.rat = RatName::Nr;
+        }
+    }
     /// Completes the keys that were left out and whose defaults depend on the technology. `given` is true for
     /// the keys of the file.
     pub(crate) fn resolve(&mut self, given: &dyn Fn(&str) -> bool) {
@@ -273,6 +288,9 @@ impl Cell {
         }
     }
 }
+
+/// Bandwidths that NR has and LTE does not (TS 38.101-1 and -2 Table 5.3.2-1; TS 36.104 Table 5.6-1).
+const NR_BANDWIDTHS_MHZ: [u64; 13] = [25, 30, 35, 40, 45, 50, 60, 70, 80, 90, 100, 200, 400];
 
 /// Subcarrier spacings of numerologies 0 to 3 (TS 38.211 Table 4.2-1).
 const SPACINGS_KHZ: [u64; 4] = [15, 30, 60, 120];
@@ -340,7 +358,37 @@ pub enum RlcMode {
 
 #[cfg(test)]
 mod tests {
+    use super::RatName;
     use crate::load;
+
+    #[test]
+    fn the_technology_follows_from_the_written_keys() {
+        for (keys, rat) in [
+            ("", RatName::Lte),
+            ("bandwidth = \"10 MHz\"", RatName::Lte),
+            ("tdd_configuration = 1", RatName::Lte),
+            ("pattern = \"DDDSU\"", RatName::Nr),
+            ("numerology = 0", RatName::Nr),
+            ("subcarrier_spacing = \"30 kHz\"", RatName::Nr),
+            ("frequency = \"3.5 GHz\"", RatName::Nr),
+            ("bandwidth = \"100 MHz\"\npattern = \"DDDSU\"", RatName::Nr),
+            ("bandwidth = \"40 MHz\"", RatName::Nr),
+            ("nr = { layers = 2 }", RatName::Nr),
+        ] {
+            let scenario = load("test.toml", &format!("[cell]\n{keys}\n[[station]]\n"), &[]);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{keys}: {error}"));
+            assert_eq!(scenario.cell().unwrap().rat, rat, "{keys}");
+            assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario, "{keys}");
+        }
+        for (keys, parts) in [
+            ("rat = \"lte\"\npattern = \"DDDSU\"", ["cell.pattern", "rat = \"nr\""]),
+            ("tdd_configuration = 1\npattern = \"DDDSU\"", ["cell.pattern", "rat = \"nr\""]),
+            ("rat = \"lte\"\nbandwidth = \"100 MHz\"", ["cell.bandwidth", "rat = \"nr\""]),
+        ] {
+            let error = load("test.toml", &format!("[cell]\n{keys}\n[[station]]\n"), &[]).unwrap_err();
+            assert!(parts.iter().all(|part| error.to_string().contains(part)), "{error}");
+        }
+    }
 
     #[test]
     fn rlc_and_pdcp_take_the_values_of_the_standard() {

@@ -69,11 +69,11 @@ impl CellPlan {
 }
 
 fn lte(cell: &Cell) -> Result<CellPlan, Problem> {
-    let of_nr = "left out with rat = \"lte\"";
+    let of_nr = "left out with rat = \"lte\"; rat = \"nr\" has it";
     refuse("cell.frequency", cell.frequency.as_ref(), of_nr)?;
     refuse("cell.numerology", cell.numerology.as_ref(), of_nr)?;
     refuse("cell.subcarrier_spacing", cell.subcarrier_spacing.as_ref(), of_nr)?;
-    let pattern = "left out with rat = \"lte\", whose slots are those of tdd_configuration (TS 36.211 §4.2)";
+    let pattern = "left out with rat = \"lte\", whose slots are those of tdd_configuration (TS 36.211 §4.2); rat = \"nr\" has it";
     refuse("cell.pattern", cell.pattern.as_ref(), pattern)?;
     refuse("cell.nr", cell.nr.as_ref().map(|_| &"{ .. }"), of_nr)?;
     let tdd = cell.duplex == Some(DuplexMode::Tdd);

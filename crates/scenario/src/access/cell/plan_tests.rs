@@ -186,9 +186,9 @@ fn lte_tdd_has_its_configurations() {
             ["cell.sr_period = 5 ms", "10 ms and its multiples"],
         ),
         (with(&["duplex=tdd"]), ["cell.duplex", "needs tdd_configuration"]),
-        (with(&["pattern=DDDSU"]), ["cell.pattern", "TS 36.211 §4.2"]),
-        (with(&["numerology=1"]), ["cell.numerology", "left out with rat"]),
-        (with(&["nr.layers=2"]), ["cell.nr", "left out with rat"]),
+        (with(&["rat=lte", "pattern=DDDSU"]), ["cell.pattern", "TS 36.211 §4.2"]),
+        (with(&["rat=lte", "numerology=1"]), ["cell.numerology", "left out with rat"]),
+        (with(&["rat=lte", "nr.layers=2"]), ["cell.nr", "left out with rat"]),
         (with(&["duplex=fdd", "special_subframe=1"]), ["cell.special_subframe", "left out with duplex"]),
     ] {
         let error = error.expect_err(parts[0]);

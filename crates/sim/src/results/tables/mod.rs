@@ -14,7 +14,7 @@ use columns::columns;
 use csv::text;
 use kernel::KernelConnectionRow;
 use network::{HandoverRow, PathRow, PolicerRow, QueueRow, RouterRow, SwitchRow};
-use stations::{FlowRow, SampleRow, StationRow};
+use stations::{FlowRow, GroupRow, SampleRow, StationRow};
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $kind:ident $name:literal $rows:ident $columns:ident;)*) => {
@@ -51,6 +51,8 @@ macro_rules! tables {
 }
 
 tables! {
+    /// A row per seed and group of stations: `groups.csv`.
+    Groups "groups" group_rows groups_csv;
     /// A row per seed and station: `stations.csv`.
     Stations "stations" station_rows stations_csv;
     /// A row per seed and connection of the simulated stations: `flows.csv`.
@@ -87,6 +89,9 @@ fn totals(runs: &[RunResult]) -> Vec<Column> {
     all
 }
 
+fn group_rows(runs: &[RunResult]) -> impl Iterator<Item = GroupRow> {
+    runs.iter().flat_map(|run| run.groups.iter().map(|group| GroupRow::new(run, group)))
+}
 fn station_rows(runs: &[RunResult]) -> impl Iterator<Item = StationRow> {
     runs.iter().flat_map(|run| run.stations.iter().map(|station| StationRow::new(run, station)))
 }
@@ -128,7 +133,7 @@ mod tests {
         assert_eq!(timeseries_csv(&[]).lines().count(), 1);
         assert!(
             flows_csv(&[]).starts_with("seed,station,flow,bytes,")
-                && flows_csv(&[]).ends_with(",stored_ms\n")
+                && flows_csv(&[]).ends_with(",stored_ms,group,group_name\n")
         );
     }
 

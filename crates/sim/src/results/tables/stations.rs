@@ -3,6 +3,47 @@
 use super::columns::row;
 use super::csv::Decimals;
 use crate::results::run::{FlowResult, RunResult, Sample, StationResult};
+use crate::results::run_group::RunGroup;
+
+fn group_name(run: &RunResult, group: usize) -> String {
+    run.groups.get(group).map(RunGroup::label).unwrap_or_default()
+}
+
+row! {
+    /// A row of `groups.csv`.
+    pub(super) struct GroupRow {
+        seed: u64,
+        group: usize,
+        group_name: String,
+        stations: u64,
+        goodput_mbps: Decimals<6>,
+        upload_mbps: Decimals<6>,
+        goodput_per_station_mbps: Decimals<6>,
+        upload_per_station_mbps: Decimals<6>,
+        rtt_mean_ms: Decimals<3>,
+        retransmission_share: Decimals<6>,
+        jain_index: Decimals<6>,
+    }
+}
+
+impl GroupRow {
+    pub(super) fn new(run: &RunResult, own: &RunGroup) -> Self {
+        let figures = &own.figures;
+        Self {
+            seed: run.seed,
+            group: own.group,
+            group_name: own.label(),
+            stations: own.stations,
+            goodput_mbps: Decimals(figures.goodput_mbps),
+            upload_mbps: Decimals(figures.upload_mbps),
+            goodput_per_station_mbps: Decimals(figures.goodput_per_station_mbps),
+            upload_per_station_mbps: Decimals(figures.upload_per_station_mbps),
+            rtt_mean_ms: Decimals(figures.rtt_mean_ms),
+            retransmission_share: Decimals(figures.retransmission_share),
+            jain_index: Decimals(figures.jain_index),
+        }
+    }
+}
 
 row! {
     /// A row of `stations.csv`.
@@ -46,6 +87,7 @@ row! {
         downlink_sinr_db: Option<Decimals<3>>,
         uplink_sinr_db: Option<Decimals<3>>,
         no_service: Option<String>,
+        group_name: String,
     }
 }
 
@@ -92,6 +134,7 @@ impl StationRow {
             downlink_sinr_db: s.downlink_sinr_db.map(Decimals),
             uplink_sinr_db: s.uplink_sinr_db.map(Decimals),
             no_service: s.no_service.clone(),
+            group_name: group_name(run, s.group),
         }
     }
 }
@@ -124,12 +167,15 @@ row! {
         downlink_harq_rtt_share: Decimals<6>,
         uplink_harq_rtt_share: Decimals<6>,
         stored_ms: Option<Decimals<3>>,
+        group: usize,
+        group_name: String,
     }
 }
 
 impl FlowRow {
     pub(super) fn new(run: &RunResult, f: &FlowResult) -> Self {
         let (limits, round_trip) = (&f.limits, &f.round_trip);
+        let group = run.group_of(f.station);
         Self {
             seed: run.seed,
             station: f.station,
@@ -156,6 +202,8 @@ impl FlowRow {
             downlink_harq_rtt_share: Decimals(round_trip.downlink_harq),
             uplink_harq_rtt_share: Decimals(round_trip.uplink_harq),
             stored_ms: f.stored_ms.map(Decimals),
+            group,
+            group_name: group_name(run, group),
         }
     }
 }
@@ -183,12 +231,15 @@ row! {
         accelerator_min_rtt_ms: Option<Decimals<3>>,
         accelerator_target_ms: Option<Decimals<3>>,
         accelerator_state: Option<&'static str>,
+        group: usize,
+        group_name: String,
     }
 }
 
 impl SampleRow {
     pub(super) fn new(run: &RunResult, s: &Sample) -> Self {
         let control = s.accelerator.map(|device| device.control);
+        let group = run.group_of(s.station);
         Self {
             seed: run.seed,
             time_s: Decimals(s.at.as_secs_f64()),
@@ -210,6 +261,8 @@ impl SampleRow {
             accelerator_min_rtt_ms: control.map(|control| Decimals(control.min_rtt.as_millis_f64())),
             accelerator_target_ms: control.map(|control| Decimals(control.target_delay.as_millis_f64())),
             accelerator_state: control.map(|control| control.state.name()),
+            group,
+            group_name: group_name(run, group),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct File {
     /// The TCP proxy, with `core.path = "split-tcp"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     split_tcp: Option<SplitTcp>,
-    /// The ACK filter in the uplink buffer of every station. Not beside `[link]`.
+    /// The ACK filter in stations' uplink buffers. Not beside `[link]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ack_filter: Option<AckFilter>,
     /// TCP of servers and stations.

@@ -13,7 +13,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossRecovery {
-    /// 4.3BSD Tahoe: the third duplicate ACK starts a slow start from one segment.
+    /// 4.3BSD Tahoe: the third duplicate ACK starts a slow start.
     Tahoe,
     /// RFC 5681 §3.2: fast recovery ends at the first ACK that advances.
     Reno,
@@ -38,11 +38,9 @@ impl LossRecovery {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewRenoTimer {
-    /// Only the first partial ACK of a recovery restarts the timer, so that it expires if many segments were
-    /// lost.
+    /// Only the first partial ACK restarts the timer, which expires if many segments were lost.
     Impatient,
-    /// Every partial ACK restarts the timer: one hole is repaired per round trip, however many there are.
-    /// Linux.
+    /// Every partial ACK restarts the timer: one hole per round trip. Linux.
     #[default]
     SlowButSteady,
 }
@@ -51,15 +49,14 @@ pub enum NewRenoTimer {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrrMode {
-    /// The window is ssthresh from the start (RFC 6675 §5, RFC 5681 §3.2): no segment leaves for half a
-    /// window of ACKs.
+    /// The window is ssthresh from the start (RFC 6675 §5, RFC 5681 §3.2).
     Off,
     /// RFC 6937 with the conservative reduction bound.
     Rfc6937Crb,
     /// RFC 6937 with the slow start reduction bound.
     Rfc6937Ssrb,
-    /// RFC 9937: the slow start bound for ACKs that advance without further loss, else the conservative
-    /// bound. Linux.
+    /// RFC 9937: the slow start bound for ACKs that advance without further loss, else the conservative one.
+    /// Linux.
     #[default]
     Rfc9937,
 }
@@ -68,11 +65,10 @@ pub enum PrrMode {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoStyle {
-    /// The minimum applies to the variance term, which decays once per round trip: at least SRTT plus the
-    /// minimum.
+    /// At least SRTT plus the minimum; the variance term decays once per round trip.
     #[default]
     Linux,
-    /// RFC 6298 §2: SRTT + max(G, 4 RTTVAR); the minimum applies to the sum.
+    /// SRTT + max(G, 4 RTTVAR), at least the minimum (RFC 6298 §2).
     Rfc6298,
 }
 
@@ -84,7 +80,7 @@ pub enum Nagle {
     Off,
     /// Small segments wait until everything is acknowledged (RFC 896).
     Rfc896,
-    /// Small segments wait while another small one is outstanding (Minshall's variant). Linux.
+    /// Small segments wait for another small one (Minshall's variant). Linux.
     #[default]
     Minshall,
 }
@@ -106,7 +102,7 @@ pub enum BeyondWindow {
 pub enum EcnMode {
     /// Neither requested nor accepted: `tcp_ecn = 0`.
     Off,
-    /// Requested by an active opener, accepted by a passive one: `tcp_ecn = 1`.
+    /// Requested and accepted: `tcp_ecn = 1`.
     On,
     /// Accepted only: `tcp_ecn = 2`, the default of Linux.
     #[default]
@@ -162,9 +158,9 @@ pub struct ParsePacingError(String);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelaySignal {
-    /// Every round-trip time as it is.
+    /// Every round-trip time.
     Raw,
-    /// The least round-trip time of the last two periods of a TDD cell, while the period is known.
+    /// The least of a TDD cell's last two periods, while the period is known.
     Clean,
 }
 

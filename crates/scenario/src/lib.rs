@@ -67,7 +67,7 @@ pub struct Scenario {
 pub struct Run {
     /// Simulated time, warm-up included.
     pub duration: Duration,
-    /// Start that the results leave out.
+    /// Time at the start that the results leave out.
     pub warmup: Duration,
     /// Seed of all random streams; further runs count up from it.
     pub seed: u64,

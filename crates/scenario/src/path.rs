@@ -108,8 +108,8 @@ pub struct Accelerator {
     /// Profile `paper`: the rate towards which the rate grows; published: 5.6 Mb/s on 3G, 100 Mb/s on LTE.
     pub r_cap: Rate,
     /// Memory for the data of all connections: at most half for data acknowledged to servers and not yet by
-    /// clients, at most a quarter of what others leave for one device. Default: 1 GiB; on a gateway, a
-    /// quarter of the machine's.
+    /// clients, for one device at most a quarter of the memory that others leave. Default: 1 GiB; on a
+    /// gateway, a quarter of the machine's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
     /// Longest time for which data are stored ahead of the radio. Default: a round trip to the server and its
@@ -233,7 +233,7 @@ pub struct SplitTcp {
     /// Congestion control towards the stations. Default: that of each station.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<Variant>,
-    /// Buffer of each connection and direction.
+    /// Buffer of the proxy for each connection and direction.
     pub buffer: Bytes,
 }
 

@@ -121,7 +121,8 @@ table! {
         min_rto: Duration,
         /// RTO before the first sample of the round-trip time.
         initial_rto: Duration,
-        /// Timeouts that end a connection, as their time with backoff from `min_rto` (Linux tcp_retries2).
+        /// Consecutive timeouts that end a connection, as their time with backoff from `min_rto` (Linux
+        /// tcp_retries2).
         retries: u32,
         /// Retransmissions of a SYN before the attempt fails, besides `syn_linear_timeouts` (Linux
         /// tcp_syn_retries).

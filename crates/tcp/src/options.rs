@@ -201,10 +201,10 @@ impl JsonSchema for Pacing {
         rate.insert("description".into(), "At this rate.".into());
         json_schema!({ "anyOf": [
             { "type": "string", "const": "none", "description": "As fast as the window allows, in bursts." },
-            { "type": "string", "const": "linux", "description": "At the rate that Linux derives from window and RTT, the segments of a millisecond together." },
-            { "type": "string", "const": "linux-per-segment", "description": "At the same rate, one segment at a time." },
-            { "type": "string", "const": "tdd", "description": "As `linux-per-segment`, for the slots of a TDD cell: no segment waits for longer than the period, and where `pacing_pattern` gives the slots and the queue is shallow, segments leave so that they meet downlink slots." },
-            { "type": "string", "const": "tdd-published", "description": "Segments are spread over the time between two bunches of ACKs, the period (Sawabe et al., CCNC 2024, by its abstract); as `linux-per-segment` without a period." },
+            { "type": "string", "const": "linux", "description": "At Linux's rate from window and RTT, a millisecond's segments together." },
+            { "type": "string", "const": "linux-per-segment", "description": "At that rate, one segment at a time." },
+            { "type": "string", "const": "tdd", "description": "As `linux-per-segment`, for a TDD cell: no segment waits longer than the period; where `pacing_pattern` gives slots and the queue is shallow, segments meet downlink slots." },
+            { "type": "string", "const": "tdd-published", "description": "Spread over the period between bunches of ACKs (Sawabe et al., CCNC 2024, by its abstract); without a period as `linux-per-segment`." },
             rate,
         ] })
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A set of defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Profile {
-    /// Linux of 2025 (from 6.17 on).
+    /// Linux of 2025 (from 6.17 on) with its defaults.
     #[default]
     #[serde(rename = "linux")]
     Linux,

@@ -100,7 +100,7 @@ table! {
     load_delay: Duration = Duration::ZERO, Duration::from_millis(85);
     /// Share of the downlink packets that are lost at every load.
     loss_percent: f64 = 0.02, 0.01;
-    /// Additional share lost at a load of 1, in proportion from `load_loss_from` to `load_full`.
+    /// Share of packets lost in addition at a load of 1, in proportion from `load_loss_from` to `load_full`.
     load_loss_percent: f64 = 0.5, 18.2;
     /// Load from which the additional loss grows.
     load_loss_from: f64 = 0.3, 0.085;

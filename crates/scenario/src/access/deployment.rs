@@ -21,7 +21,7 @@ pub struct Deployment {
     /// Carrier frequency. Default: the model's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carrier_ghz: Option<f64>,
-    /// Power of a cell. Default: the model's per hertz.
+    /// Power of a cell over its bandwidth. Default: the model's power per hertz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cell_power_dbm: Option<f64>,
     /// Sites, each with three sectors; 12 in the indoor hotspot (TR 38.901 Table 7.2-2).
@@ -39,7 +39,7 @@ pub struct Deployment {
     pub speed_kmh: f64,
     /// Blockage by people and vehicles (TR 38.901 §7.6.4, model A), which matters above 24 GHz.
     pub blockage: BlockageModel,
-    /// Speed of these people or vehicles.
+    /// Speed of people or vehicles that block paths.
     pub blocker_speed_kmh: f64,
     /// How a person holds the station: the body blocks some directions.
     pub held: Held,

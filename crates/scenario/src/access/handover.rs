@@ -16,7 +16,7 @@ pub struct Handover {
     /// The cause of handovers.
     pub trigger: HandoverTrigger,
     /// Ascending times at which every station is handed over to the strongest other cell, with `trigger =
-    /// "scripted"`.
+    /// "scripted"`; a handover under way keeps its target.
     pub times: Vec<Duration>,
     /// a3-Offset: by how much a neighbour must be stronger (TS 36.331 §5.5.4.4, TS 38.331 §5.5.4.4). Defaults
     /// here and below: common in the studies of TR 36.839.

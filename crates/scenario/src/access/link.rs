@@ -21,8 +21,8 @@ pub struct Link {
     /// Propagation delay in one direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
-    /// Queue of each direction, without the packet being sent. With `codel` and `fq-codel`: beside
-    /// `codel.limit`, default none.
+    /// Queue of each direction, without the packet being sent. With `codel` and `fq-codel` a limit beside
+    /// `codel.limit`, by default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Bytes>,
     /// The queue in packets, in place of `queue`.
@@ -187,13 +187,13 @@ impl Section for FixedLink {
 #[serde(deny_unknown_fields)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct TraceLink {
-    /// Trace of the downlink: a file of mahimahi or in binary form (from other formats: `paceline trace
-    /// import`), by its path from the scenario's folder; or a generated KIND: `stationary`, `walking` or
+    /// Trace of the downlink: a file in mahimahi's or in binary form (from others: `paceline trace import`),
+    /// by its path from the scenario's folder; or a generated one, with KIND `stationary`, `walking` or
     /// `driving` (20, 12 and 8 Mb/s on average), `mmwave-walking` or `mmwave-driving` (800 and 490 Mb/s),
     /// `3g-evdo`, `3g-umts`, `5g-driving`, `starlink` or `wifi` (0.6, 1.2, 150, 100 and 60 Mb/s).
     #[schemars(with = "String", extend("x-limits" = TRACE_NAMES))]
     pub downlink: TraceFile,
-    /// Trace of the uplink, likewise. Default: the constant `uplink_rate`.
+    /// Trace of the uplink, named as that of the downlink. Default: the constant `uplink_rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("x-limits" = TRACE_NAMES))]
     pub uplink: Option<TraceFile>,

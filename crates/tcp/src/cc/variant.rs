@@ -41,7 +41,7 @@ pub enum Variant {
     Bbr3,
     /// RFC 8257, as Linux `dctcp`.
     Dctcp,
-    /// A reaction to marks as of TCP Prague.
+    /// A reaction to marks like TCP Prague's.
     Prague,
     /// Window and pacing rate are set by [`crate::Endpoint::set_external`]. Not in scenarios, whose senders
     /// have nobody to set them.

@@ -270,8 +270,8 @@ pub(super) fn whole_ms(range: RangeInclusive<u64>) -> Allowed<Duration> {
     Allowed::new(text, test)
 }
 
-/// Values by name as a text, such as `20 ms (fixed, trace); 11 ms (lte_early)`. The most frequent value, if it
-/// has three names or more, is last and without them: `1 s (linux); else 3 s`.
+/// Values by name as a text, such as `20 ms (fixed, trace); 11 ms (lte_early)`. The most frequent value, if
+/// it has three names or more, is last and without them: `1 s (linux); else 3 s`.
 pub(super) fn by_name(values: impl IntoIterator<Item = (String, String)>) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (name, value) in values {

@@ -67,8 +67,8 @@ pub struct Hop {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = bool::default()))]
     pub per_cell: bool,
-    /// Time that a router at the servers' end of the hop needs for a packet; one server for both directions.
-    /// Default: none.
+    /// Time that a router at the servers' end of the hop needs to forward a packet of either direction, one
+    /// after the other. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Duration>,
     /// Most packets that wait for that router.

@@ -19,27 +19,25 @@ pub(crate) struct File {
     /// Duration and seed of the simulation.
     #[serde(default)]
     run: Run,
-    /// The wired path between the servers and the eNB.
+    /// The wired path from the servers to the eNB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     core: Option<Core>,
-    /// One cell; with `[deployment]`, each of the served cells. Not beside `[link]`.
+    /// The cell; with `[deployment]`, each of the served cells. Not beside `[link]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cell: Option<Cell>,
-    /// An access link in place of the cell, with exactly one of the tables `link.fixed`, `link.trace`,
-    /// `link.hspa` and `link.lte_early`.
+    /// An access link in place of the cell, with exactly one of the tables `fixed`, `trace`, `hspa` and
+    /// `lte_early`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     link: Option<Link>,
-    /// Pairs of stations with direct links in place of the cell: each station's peer stands in place of its
-    /// server, except for stations with `peer = false`. Beside `[cell]` in NR alone, whose carrier the pairs
-    /// have then; else not beside `[link]` and the tables of a cell.
+    /// Pairs of stations with direct links: a station's peer stands in place of its server. In place of the
+    /// cell, or beside a `[cell]` of NR, whose carrier the pairs then have; not beside `[link]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sidelink: Option<Sidelink>,
-    /// Sites around the stations. If left out, the scenario has one cell, and stations have the SINRs of
-    /// their tables. Not beside `[link]`.
+    /// Sites around the stations; without the table, stations have the SINRs of their own tables. Not beside
+    /// `[link]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deployment: Option<Deployment>,
-    /// Changes of the serving cell. If left out, stations keep the cell that they have at the start. Beside
-    /// `[deployment]` alone.
+    /// Changes of the serving cell, none without the table. Beside `[deployment]` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     handover: Option<Handover>,
     /// The mobile accelerator, with `core.path = "accelerator"`.
@@ -48,13 +46,13 @@ pub(crate) struct File {
     /// The TCP proxy, with `core.path = "split-tcp"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     split_tcp: Option<SplitTcp>,
-    /// The ACK filter in the uplink buffer of every station. Not beside `[link]`.
+    /// The ACK filter in stations' uplink buffers. Not beside `[link]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ack_filter: Option<AckFilter>,
     /// TCP of servers and stations.
     #[serde(default)]
     tcp: Tcp,
-    /// Groups of stations. Each `[[station]]` is a group of stations of one kind.
+    /// A group of stations of one kind.
     #[serde(default, rename = "station")]
     stations: Vec<Stations>,
 }

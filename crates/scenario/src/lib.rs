@@ -66,11 +66,11 @@ pub struct Scenario {
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Run {
-    /// Simulated time, the warm-up included.
+    /// Simulated time, warm-up included.
     pub duration: Duration,
     /// Time at the start that the results leave out.
     pub warmup: Duration,
-    /// Seed of all random streams. Further runs of the same scenario count up from it.
+    /// Seed of all random streams; further runs count up from it.
     pub seed: u64,
     /// Interval of the time series.
     pub sample: Duration,

@@ -270,7 +270,8 @@ pub(super) fn whole_ms(range: RangeInclusive<u64>) -> Allowed<Duration> {
     Allowed::new(text, test)
 }
 
-/// Values by name as a text, such as `20 ms (fixed, trace); 11 ms (lte_early)`.
+/// Values by name as a text, such as `20 ms (fixed, trace); 11 ms (lte_early)`. The most frequent value, if
+/// it has three names or more, is last and without them: `1 s (linux); else 3 s`.
 pub(super) fn by_name(values: impl IntoIterator<Item = (String, String)>) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for (name, value) in values {
@@ -279,9 +280,11 @@ pub(super) fn by_name(values: impl IntoIterator<Item = (String, String)>) -> Str
             None => groups.push((value, vec![name])),
         }
     }
-    let groups: Vec<String> =
-        groups.iter().map(|(value, names)| format!("{value} ({})", names.join(", "))).collect();
-    groups.join("; ")
+    let most = groups.iter().map(|(_, names)| names.len()).max().unwrap_or(0);
+    let usual = groups.iter().position(|(_, names)| names.len() == most && most >= 3 && groups.len() > 1);
+    let usual = usual.map(|index| format!("else {}", groups.remove(index).0));
+    let groups = groups.iter().map(|(value, names)| format!("{value} ({})", names.join(", ")));
+    groups.chain(usual).collect::<Vec<_>>().join("; ")
 }
 
 fn join(list: &[impl Display]) -> String {

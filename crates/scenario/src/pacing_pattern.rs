@@ -55,7 +55,7 @@ impl JsonSchema for PacingPattern {
         json_schema!({ "anyOf": [
             { "type": "string", "const": "learned", "description": "The period is learned from ACKs." },
             { "type": "string", "const": "cell", "description": "The slots of the scenario's cell; in FDD as `learned`." },
-            { "type": "string", "title": "slots", "description": "Such as `DDDSU/30kHz` or `DDDDDDDSUU 6:4:4/30kHz`: slots, symbols of the special slots if they are not 10:2:2, subcarrier spacing." },
+            { "type": "string", "title": "slots", "description": "Such as `DDDSU/30kHz` or `DDDDDDDSUU 6:4:4/30kHz`: slots, symbols of special slots if not 10:2:2, subcarrier spacing." },
         ] })
     }
 }

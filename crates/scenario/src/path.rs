@@ -18,9 +18,9 @@ pub enum Path {
     /// No proxy.
     #[default]
     Direct,
-    /// A proxy that terminates each TCP connection and opens another (RFC 3135 §2.4); see `[split_tcp]`.
+    /// A TCP proxy (RFC 3135 §2.4): `[split_tcp]`.
     SplitTcp,
-    /// The mobile accelerator; see `[accelerator]`.
+    /// The mobile accelerator: `[accelerator]`.
     Accelerator,
 }
 
@@ -28,9 +28,9 @@ pub enum Path {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AcceleratorProfile {
-    /// The rate follows from the measured delivery rate and round-trip time.
+    /// By measured delivery rate and round-trip time.
     Adaptive,
-    /// The published rate control, with the operator's parameters.
+    /// As published, with the operator's parameters.
     Paper,
 }
 
@@ -41,14 +41,14 @@ pub enum AcceleratorPacing {
     /// At the rate of the rate control.
     #[default]
     Control,
-    /// None: as much as the window of the rate control allows at once.
+    /// As much as the rate control's window allows at once.
     None,
-    /// At the rate of Linux: 200% of the window per round trip until a queue is seen, 120% later.
+    /// Linux's rate: 200% of the window per round trip until a queue is seen, then 120%.
     LinuxPerSegment,
-    /// As `linux-per-segment`, for the slots of a TDD cell: no packet waits for longer than the period, and
-    /// where the slots are known and the queue is shallow, packets leave so that they meet downlink slots.
+    /// As `linux-per-segment`, for a TDD cell: no packet waits longer than the period; where slots are known
+    /// and the queue is shallow, packets meet downlink slots.
     Tdd,
-    /// The packets that the window allows are spread over the time to the next bunch of ACKs of a TDD cell.
+    /// Spread over the time to a TDD cell's next bunch of ACKs.
     TddPublished,
 }
 
@@ -77,25 +77,25 @@ impl From<AcceleratorPacing> for Pacing {
 pub struct Accelerator {
     /// Rate control.
     pub profile: AcceleratorProfile,
-    /// Profile `adaptive`: smallest target delay, the queueing delay that the rate control keeps at the
-    /// radio. The target delay grows where the queue becomes empty.
+    /// Profile `adaptive`: smallest target of the queueing delay at the radio. The target grows where the
+    /// queue becomes empty.
     pub least_budget: Duration,
-    /// Profile `adaptive`: largest target delay.
+    /// Profile `adaptive`: largest target.
     pub most_budget: Duration,
     /// Spacing of packets towards a device.
     #[serde(skip_serializing_if = "AcceleratorPacing::is_default")]
     #[schemars(extend("default" = AcceleratorPacing::default()))]
     pub pacing: AcceleratorPacing,
-    /// The TDD pattern of the cell for `pacing`. The value `cell` is for simulations alone; a gateway uses
-    /// the period of given slots only. With `learned`, `paceline gateway flows` has the period, also for
-    /// other values of `pacing`. If left out, `tdd` and `tdd-published` learn the period.
+    /// The cell's TDD pattern for `pacing`; `cell` is for simulations alone, and a gateway uses only the
+    /// period of slots. With `learned`, `paceline gateway flows` has the period for all values of `pacing`.
+    /// Default: `tdd` and `tdd-published` learn it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_pattern: Option<PacingPattern>,
     /// Send time, modulo the period, of a packet that reaches the cell at the start of `pacing_pattern`; for
-    /// simulations alone. If left out, it follows from the delays of the hops behind the accelerator.
+    /// simulations alone. Default: from the delays of the hops behind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_phase: Option<Duration>,
-    /// Profile `paper`: the number of ACKs that a bandwidth sample spans.
+    /// Profile `paper`: ACKs of a bandwidth sample.
     pub k: u32,
     /// Profile `paper`: weight of a new bandwidth sample.
     pub lambda: f64,
@@ -105,34 +105,29 @@ pub struct Accelerator {
     pub beta: Duration,
     /// Profile `paper`: weight of the old rate when the rate grows.
     pub mu: f64,
-    /// Profile `paper`: the rate towards which the rate grows; as published, 5.6 Mb/s on 3G and 100 Mb/s on
-    /// LTE.
+    /// Profile `paper`: the rate towards which the rate grows; published: 5.6 Mb/s on 3G, 100 Mb/s on LTE.
     pub r_cap: Rate,
-    /// Memory for the data of all connections. A connection holds as much as its path needs, a device a
-    /// quarter at most of the memory that other devices leave, and half of the memory at most is
-    /// acknowledged to servers and not yet by clients. If left out, 1 GiB; on a gateway, a quarter of the
-    /// machine's memory.
+    /// Memory for the data of all connections: at most half for data acknowledged to servers and not yet by
+    /// clients, for one device at most a quarter of the memory that others leave. Default: 1 GiB; on a
+    /// gateway, a quarter of the machine's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
-    /// Longest time for which data is stored ahead of the radio, at the measured rate. If left out, as long
-    /// as keeps the radio busy over a round trip to the server and the server's reaction; with profile
-    /// `paper`, the published 2 MiB.
+    /// Longest time for which data are stored ahead of the radio. Default: a round trip to the server and its
+    /// reaction; with profile `paper`, the published 2 MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most_stored: Option<Duration>,
-    /// Largest number of bytes in the buffer of a connection: the window that its server sees.
+    /// Buffer of a connection: the largest window that its server sees.
     pub flow_buffer: Bytes,
-    /// Largest number of bytes of a connection that are acknowledged to the server and not yet by the client.
+    /// Most bytes of a connection that are acknowledged to the server and not yet by the client.
     pub exposure: Bytes,
-    /// Largest number of bytes in the buffers of all connections of a device.
+    /// Buffers of all connections of a device together.
     pub device_buffer: Bytes,
-    /// Whether to send past the client's advertised window. Profile `adaptive` does so where the window grows
-    /// and the device has taken a first segment past it, until data past it is dropped or a reset follows it;
-    /// profile `paper`, as published, until the window is empty, which wastes radio time where receivers drop
-    /// these segments (Linux from 6.17 on).
+    /// Whether to send past the client's window. Profile `adaptive` does so where the window grows and the
+    /// device took a first such segment, until a drop or a reset; profile `paper`, as published, until the
+    /// window is empty, which wastes radio time where receivers drop such segments (Linux from 6.17 on).
     pub overshoot: bool,
-    /// Time without the acknowledgment of outstanding data after which a connection is given up. It is reset
-    /// at both ends, or left to them if everything that its server has sent was sent on. The default is
-    /// Linux's own limit with 15 `tcp_retries2`.
+    /// Time without acknowledgment after which a connection is reset at both ends, or left to them if all
+    /// data were sent on. Default: Linux's limit with 15 `tcp_retries2`.
     pub give_up: Duration,
 }
 
@@ -235,10 +230,10 @@ impl Accelerator {
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct SplitTcp {
-    /// Congestion control towards the stations. If left out, that of each station's TCP.
+    /// Congestion control towards the stations. Default: that of each station.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<Variant>,
-    /// Size of the proxy's buffer for each connection and direction.
+    /// Buffer of the proxy for each connection and direction.
     pub buffer: Bytes,
 }
 

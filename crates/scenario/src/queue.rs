@@ -9,12 +9,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueDiscipline {
-    /// First in, first out; a packet that arrives at the full queue is dropped.
+    /// First in, first out; arrivals at the full queue are dropped.
     #[default]
     DropTail,
-    /// CoDel (RFC 8289): marks ECN-capable packets and drops others while the delay stays above a target.
+    /// CoDel (RFC 8289): while the delay stays above a target, ECN-capable packets are marked, others
+    /// dropped.
     Codel,
-    /// FQ-CoDel (RFC 8290): a queue per flow by hash, deficit round robin, CoDel in each queue.
+    /// FQ-CoDel (RFC 8290): queues of flows by hash, deficit round robin, CoDel in each.
     FqCodel,
 }
 
@@ -41,14 +42,13 @@ impl QueueDiscipline {
 pub struct Codel {
     /// Acceptable standing delay (RFC 8289 §4.3).
     pub target: Duration,
-    /// Time for which the delay must stay above the target; of the order of the largest round-trip time (RFC
-    /// 8289 §4.3).
+    /// Time that the delay must stay above the target: about the largest round-trip time (RFC 8289 §4.3).
     pub interval: Duration,
-    /// Bytes of a flow per round of `fq-codel` (RFC 8290 §5.2.4).
+    /// Bytes of a flow per round, `fq-codel` (RFC 8290 §5.2.4).
     pub quantum: Bytes,
-    /// Number of queues of `fq-codel` (RFC 8290 §5.2.5).
+    /// Queues of `fq-codel` (RFC 8290 §5.2.5).
     pub flows: u64,
-    /// Most packets in the queue (RFC 8290 §5.2.3); the key `queue` limits its bytes.
+    /// Most packets in the queue (RFC 8290 §5.2.3); `queue` limits its bytes.
     pub limit: u64,
 }
 

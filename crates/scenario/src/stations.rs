@@ -25,31 +25,29 @@ pub struct Stations {
     /// traffic, where these tell the groups apart, else `station.` and the number of the table from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The number of stations in the group.
+    /// Number of stations.
     pub count: u64,
-    /// Mean SINR of the downlink: one value, or a range from which each station draws a value. Not beside
-    /// `[deployment]` or `[link]`.
+    /// Mean SINR of the downlink, or a range from which each station draws it. This and the next three keys
+    /// not beside `[deployment]` or `[link]`.
     pub downlink_sinr: SinrRange,
-    /// Mean SINR of the uplink: one value, or a range. Not beside `[deployment]` or `[link]`.
+    /// Mean SINR of the uplink, or a range.
     pub uplink_sinr: SinrRange,
-    /// Standard deviation of the SINR around its mean. Not beside `[deployment]` or `[link]`.
+    /// Standard deviation of the SINR around its mean.
     pub fading: Db,
-    /// Coherence time of the SINR. Not beside `[deployment]` or `[link]`.
+    /// Coherence time of the SINR.
     pub coherence: Duration,
-    /// The way of these stations in a deployment: they begin at the first place, outside of buildings, and
-    /// move to the others at `deployment.speed_kmh`, each in a straight line. If left out, each has a random
-    /// place.
+    /// The way of these stations in a deployment: from the first place, outdoors, in straight lines to the
+    /// others, at `deployment.speed_kmh`. Without the table, each has a random place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<Place>,
-    /// Whether they turn at both ends of `path`, again and again; else they stop at the last place.
+    /// Whether they turn at both ends of `path`, again and again, or stop at the last place.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub path_returns: bool,
-    /// Beside `[sidelink]`, whether each station has a peer with a direct link; else it is an ordinary
-    /// station of the same eNB, whose other end is a server behind the core.
+    /// Whether each station has a peer, beside `[sidelink]`; else it is an ordinary station of the same eNB
+    /// with a server behind the core.
     #[serde(skip_serializing_if = "is_true")]
     pub peer: bool,
-    /// Whether these stations' packets go through the proxy of `core.path`; else they pass it untouched, as
-    /// those of devices that share its network without being served by it.
+    /// Whether the proxy of `core.path` serves these stations; else their packets pass it untouched.
     #[serde(skip_serializing_if = "is_true")]
     pub proxy: bool,
     /// TCP connections or UDP flows of each station.
@@ -64,22 +62,21 @@ pub struct Stations {
     pub udp_arrivals: UdpArrivals,
     /// Payload of a UDP datagram.
     pub udp_payload: Bytes,
-    /// Size of each transfer. If left out, transfers do not end.
+    /// Size of each transfer. Default: no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Bytes>,
-    /// Size of a request, as of a web client: the station sends it first, and the server's data follow. If
-    /// left out, the server's data follow the handshake.
+    /// Size of a request, as of a web client, which the station sends ahead of the server's data. Default:
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Bytes>,
-    /// Size of the pieces that the sending application writes at regular intervals; `file` is the sum of all
-    /// pieces. If left out, the application writes all data at once.
+    /// Pieces of `file` that the sending application writes at regular intervals. Default: all data at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<Bytes>,
-    /// Time from one piece to the next.
+    /// Time from one piece of `chunk` to the next.
     pub chunk_interval: Duration,
     /// Time at which the first connection opens.
     pub start: Duration,
-    /// Each connection opens at a random time within this span after `start`.
+    /// Span after `start` in which each connection opens at a random time.
     pub start_spread: Duration,
     /// TCP of these stations and their servers: keys that override those of `[tcp]`. With a `profile`, the
     /// other keys default to the profile's values instead of those of `[tcp]`.
@@ -128,7 +125,7 @@ fn is_true(flag: &bool) -> bool {
 pub enum Traffic {
     /// TCP connections.
     Tcp,
-    /// UDP flows, as of a probe: the receiver answers each datagram with a short one.
+    /// UDP flows, as of a probe: a short answer to each datagram.
     Udp,
 }
 
@@ -136,9 +133,9 @@ pub enum Traffic {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UdpArrivals {
-    /// Equal times: a constant rate.
+    /// Equal times.
     Constant,
-    /// Exponentially distributed times with the same mean: a Poisson process.
+    /// Exponentially distributed times: a Poisson process.
     Poisson,
 }
 
@@ -150,7 +147,7 @@ pub enum Direction {
     Download,
     /// From station to server.
     Upload,
-    /// No simulated traffic: a station for real programs (`paceline emulate`).
+    /// No simulated traffic, for real programs (`paceline emulate`).
     None,
 }
 

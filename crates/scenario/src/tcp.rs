@@ -103,8 +103,7 @@ table! {
         loss_recovery: LossRecovery,
         /// Effect of partial ACKs on the retransmission timer, without SACK (RFC 6582 §4).
         newreno_timer: NewRenoTimer,
-        /// Whether duplicate ACKs at the recovery point of the last recovery are ignored, without SACK (RFC
-        /// 6582 §4.1).
+        /// Whether duplicate ACKs at the last recovery point are ignored, without SACK (RFC 6582 §4.1).
         newreno_careful: bool,
         /// Congestion window during fast recovery (proportional rate reduction).
         prr: PrrMode,
@@ -112,31 +111,29 @@ table! {
         tail_loss_probe: bool,
         /// Detection of spurious timeouts: F-RTO (RFC 5682).
         frto: bool,
-        /// Whether reductions of the congestion window that prove spurious are undone.
+        /// Whether spurious reductions of the congestion window are undone.
         undo: bool,
-        /// Whether the first duplicate ACKs let new segments go: limited transmit (RFC 3042).
+        /// Limited transmit: new segments for the first duplicate ACKs (RFC 3042).
         limited_transmit: bool,
         /// Computation of the retransmission timeout (RTO).
         rto_style: RtoStyle,
-        /// Lower bound of the RTO: of its variance term with `rto_style = "linux"`, of the whole with
-        /// `rfc6298`.
+        /// Lower bound of the RTO, or with `rto_style = "linux"` of its variance term.
         min_rto: Duration,
-        /// RTO before the first round-trip time sample.
+        /// RTO before the first sample of the round-trip time.
         initial_rto: Duration,
-        /// Consecutive timeouts that end a connection, as the time that they take with backoff from `min_rto`
-        /// (Linux tcp_retries2).
+        /// Consecutive timeouts that end a connection, as their time with backoff from `min_rto` (Linux
+        /// tcp_retries2).
         retries: u32,
-        /// Retransmissions of a SYN, besides `syn_linear_timeouts`, before the connection attempt fails
-        /// (Linux tcp_syn_retries).
+        /// Retransmissions of a SYN before the attempt fails, besides `syn_linear_timeouts` (Linux
+        /// tcp_syn_retries).
         syn_retries: u32,
-        /// Retransmissions of a SYN-ACK before the connection attempt fails (Linux tcp_synack_retries).
+        /// Retransmissions of a SYN-ACK (Linux tcp_synack_retries).
         syn_ack_retries: u32,
-        /// Retransmissions of a SYN before its RTO doubles; a SYN-ACK has none (Linux
-        /// tcp_syn_linear_timeouts).
+        /// Retransmissions of a SYN before its RTO doubles (Linux tcp_syn_linear_timeouts).
         syn_linear_timeouts: u32,
-        /// Spacing of segments. Congestion controls with a pacing rate of their own keep it.
+        /// Spacing of segments; congestion controls with a rate of their own keep it.
         pacing: Pacing,
-        /// The TDD pattern that `tdd` and `tdd-published` pacing and clean delays follow.
+        /// TDD pattern for `tdd` and `tdd-published` pacing and clean delays.
         pacing_pattern: PacingPattern,
         /// Whether the congestion window shrinks while it is not used (RFC 2861).
         idle_restart: bool,
@@ -154,22 +151,22 @@ table! {
         ecn: EcnMode,
         /// Largest receive window.
         receive_buffer: Bytes,
-        /// Whether the receive window starts small and grows with the transfer, as in Linux.
+        /// Whether the receive window grows with the transfer, as in Linux.
         autotune: bool,
         /// Largest number of bytes in flight.
         send_buffer: Bytes,
-        /// Full segments for which one delayed ACK is sent.
+        /// Full segments per delayed ACK.
         delayed_ack_segments: u32,
         /// Longest delay of an ACK; with `delayed_ack_adaptive` the shortest.
         delayed_ack_timeout: Duration,
         /// Whether the delay of ACKs adapts to the time between segments, and interactive traffic ends quick
-        /// ACKs, as in Linux.
+        /// ACKs.
         delayed_ack_adaptive: bool,
-        /// ACKs that are sent at once at the start of a connection and after idle times.
+        /// ACKs without delay at the start and after idle times.
         quick_acks: u32,
-        /// Whether duplicate ACKs within a millisecond are merged, as in Linux.
+        /// Whether duplicate ACKs within a millisecond are merged.
         sack_compression: bool,
-        /// Full segments for which one ACK leaves where a modem below TCP thins out ACKs. 1: no thinning.
+        /// Full segments per ACK where a modem below TCP thins out ACKs; 1: no thinning.
         stretch_ack_segments: u32,
         /// Longest delay of an ACK by this thinning.
         stretch_ack_timeout: Duration,
@@ -187,8 +184,7 @@ table! {
         window_scale: bool,
         /// End of CUBIC's slow start before a loss.
         hystart: SlowStartExit,
-        /// CUBIC's fast convergence: a loss below the former maximum window releases bandwidth (RFC 9438
-        /// §4.7).
+        /// CUBIC's fast convergence (RFC 9438 §4.7).
         fast_convergence: bool,
         /// Appropriate byte counting of `reno` and `newreno` (RFC 3465).
         abc: Abc,
@@ -197,12 +193,12 @@ table! {
     }
     optional {
         /// Send time, modulo the period, of a segment that reaches the cell at the start of `pacing_pattern`.
-        /// If left out, it follows from the delays of `core.hops`.
+        /// Default: from the delays of `core.hops`.
         pacing_phase: Duration,
-        /// Round-trip times that HyStart, Illinois, Vegas and Veno watch. If left out, clean ones with `tdd`
-        /// pacing, else raw ones.
+        /// Round-trip times for HyStart, Illinois, Vegas and Veno. Default: `clean` with `tdd` pacing, else
+        /// `raw`.
         delay_signal: DelaySignal,
-        /// Rate at which the receiving application reads. If left out, the application reads at once.
+        /// Rate at which the receiving application reads. Default: at once.
         read_rate: Rate,
     }
 }

@@ -13,7 +13,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossRecovery {
-    /// 4.3BSD Tahoe: the third duplicate ACK starts a slow start from one segment.
+    /// 4.3BSD Tahoe: the third duplicate ACK starts a slow start.
     Tahoe,
     /// RFC 5681 §3.2: fast recovery ends at the first ACK that advances.
     Reno,
@@ -38,11 +38,9 @@ impl LossRecovery {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NewRenoTimer {
-    /// Only the first partial ACK of a recovery restarts the timer, so that it expires if many segments were
-    /// lost.
+    /// Only the first partial ACK restarts the timer, which expires if many segments were lost.
     Impatient,
-    /// Every partial ACK restarts the timer: one hole is repaired per round trip, however many there are.
-    /// Linux.
+    /// Every partial ACK restarts the timer: one hole per round trip. Linux.
     #[default]
     SlowButSteady,
 }
@@ -51,15 +49,14 @@ pub enum NewRenoTimer {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrrMode {
-    /// The window is ssthresh from the start (RFC 6675 §5, RFC 5681 §3.2): no segment leaves for half a
-    /// window of ACKs.
+    /// The window is ssthresh from the start (RFC 6675 §5, RFC 5681 §3.2).
     Off,
     /// RFC 6937 with the conservative reduction bound.
     Rfc6937Crb,
     /// RFC 6937 with the slow start reduction bound.
     Rfc6937Ssrb,
-    /// RFC 9937: the slow start bound for ACKs that advance without further loss, else the conservative
-    /// bound. Linux.
+    /// RFC 9937: the slow start bound for ACKs that advance without further loss, else the conservative one.
+    /// Linux.
     #[default]
     Rfc9937,
 }
@@ -68,11 +65,10 @@ pub enum PrrMode {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoStyle {
-    /// The minimum applies to the variance term, which decays once per round trip: at least SRTT plus the
-    /// minimum.
+    /// At least SRTT plus the minimum; the variance term decays once per round trip.
     #[default]
     Linux,
-    /// RFC 6298 §2: SRTT + max(G, 4 RTTVAR); the minimum applies to the sum.
+    /// SRTT + max(G, 4 RTTVAR), at least the minimum (RFC 6298 §2).
     Rfc6298,
 }
 
@@ -84,7 +80,7 @@ pub enum Nagle {
     Off,
     /// Small segments wait until everything is acknowledged (RFC 896).
     Rfc896,
-    /// Small segments wait while another small one is outstanding (Minshall's variant). Linux.
+    /// Small segments wait for another small one (Minshall's variant). Linux.
     #[default]
     Minshall,
 }
@@ -106,7 +102,7 @@ pub enum BeyondWindow {
 pub enum EcnMode {
     /// Neither requested nor accepted: `tcp_ecn = 0`.
     Off,
-    /// Requested by an active opener, accepted by a passive one: `tcp_ecn = 1`.
+    /// Requested and accepted: `tcp_ecn = 1`.
     On,
     /// Accepted only: `tcp_ecn = 2`, the default of Linux.
     #[default]
@@ -162,9 +158,9 @@ pub struct ParsePacingError(String);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelaySignal {
-    /// Every round-trip time as it is.
+    /// Every round-trip time.
     Raw,
-    /// The least round-trip time of the last two periods of a TDD cell, while the period is known.
+    /// The least of a TDD cell's last two periods, while the period is known.
     Clean,
 }
 
@@ -205,10 +201,10 @@ impl JsonSchema for Pacing {
         rate.insert("description".into(), "At this rate.".into());
         json_schema!({ "anyOf": [
             { "type": "string", "const": "none", "description": "As fast as the window allows, in bursts." },
-            { "type": "string", "const": "linux", "description": "At the rate that Linux derives from window and RTT, the segments of a millisecond together." },
-            { "type": "string", "const": "linux-per-segment", "description": "At the same rate, one segment at a time." },
-            { "type": "string", "const": "tdd", "description": "As `linux-per-segment`, for the slots of a TDD cell: no segment waits for longer than the period, and where `pacing_pattern` gives the slots and the queue is shallow, segments leave so that they meet downlink slots." },
-            { "type": "string", "const": "tdd-published", "description": "Segments are spread over the time between two bunches of ACKs, the period (Sawabe et al., CCNC 2024, by its abstract); as `linux-per-segment` without a period." },
+            { "type": "string", "const": "linux", "description": "At Linux's rate from window and RTT, a millisecond's segments together." },
+            { "type": "string", "const": "linux-per-segment", "description": "At that rate, one segment at a time." },
+            { "type": "string", "const": "tdd", "description": "As `linux-per-segment`, for a TDD cell: no segment waits longer than the period; where `pacing_pattern` gives slots and the queue is shallow, segments meet downlink slots." },
+            { "type": "string", "const": "tdd-published", "description": "Spread over the period between bunches of ACKs (Sawabe et al., CCNC 2024, by its abstract); without a period as `linux-per-segment`." },
             rate,
         ] })
     }

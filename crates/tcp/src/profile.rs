@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A set of defaults.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum Profile {
-    /// Linux of 2025 (6.17 and later) with its default settings.
+    /// Linux of 2025 (from 6.17 on) with its defaults.
     #[default]
     #[serde(rename = "linux")]
     Linux,
@@ -25,17 +25,14 @@ pub enum Profile {
     /// no delayed ACKs, limited transmit, increased initial window, SACK, timestamps or window scale.
     #[serde(rename = "inet-default")]
     InetDefault,
-    /// Windows XP on Ethernet: 17520 B of window, SACK without RFC 1323 options, two segments of initial
-    /// window, five retransmissions, two of a SYN.
+    /// Windows XP on Ethernet: SACK without RFC 1323 options.
     #[serde(rename = "windows-xp")]
     WindowsXp,
-    /// RFC 793 with the congestion control of RFC 2001: 64 KB of window, 536 B, no options, every segment
-    /// acknowledged, one segment of initial window, the timeouts of RFC 1122.
+    /// RFC 793 with the congestion control of RFC 2001 and the timeouts of RFC 1122; no options.
     #[serde(rename = "rfc793+reno")]
     Rfc793Reno,
-    /// Linux 2.6.32 to 2.6.38 (end of 2009 to 2011): CUBIC with HyStart, three segments of initial window
-    /// (RFC 3390), SACK recovery with rate halving, without PRR (3.2), tail loss probes (3.10) and RACK
-    /// (4.4), SYNs repeated after 3 s and five times, windows of up to 4 MiB.
+    /// Linux 2.6.32 to 2.6.38 (2009 to 2011): rate halving; without PRR (3.2), tail loss probes (3.10) and
+    /// RACK (4.4).
     #[serde(rename = "linux-2.6")]
     Linux26,
 }

@@ -124,13 +124,13 @@ impl JsonSchema for Scheme {
             word("basic", "No filter: a drop-tail queue."),
             with("passive(RATIO)", r"^passive\s*\(\s*(0(\.[0-9]+)?|1(\.0+)?)\s*\)$", "At each grant the oldest \
                 RATIO (0 to 1) of the ACKs that do not fit into it are discarded."),
-            word("granted", "The same as `passive(1)`, the published \"Granted ACK\"."),
+            word("granted", "As `passive(1)`: the published \"Granted ACK\"."),
             with("active(T)", r"^active\s*\(\s*[1-9][0-9]*\s*\)$", "At each arrival all but the newest T ACKs of the \
                 connection are discarded."),
-            word("highest", "The same as `active(1)`, the published \"Highest ACK\"."),
+            word("highest", "As `active(1)`: the published \"Highest ACK\"."),
             with("hybrid(T)", r"^hybrid(\s*\(\s*([1-9][0-9]*|opt)\s*\))?$", &format!("`active(T)` at arrivals and \
                 `granted` at grants; without (T), T is {BEST_SINGLE_THRESHOLD}.")),
-            word("hybrid-opt", "`hybrid(T)` with a T that follows the mean transport block of the downlink."),
+            word("hybrid-opt", "`hybrid(T)` with T by the mean downlink transport block."),
             word("safe", "At arrivals, with the rules for live traffic."),
         ] })
     }

@@ -34,10 +34,10 @@ pub use segment::{Segment, marks};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Only ACKs that no rule protects.
+    /// ACKs that no rule of docs/police.md protects.
     #[default]
     Safe,
-    /// Every pure ACK, blindly: the published policer.
+    /// Every pure ACK, as published.
     Published,
 }
 

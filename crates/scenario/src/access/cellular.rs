@@ -81,39 +81,37 @@ macro_rules! table {
 }
 
 table! {
-    /// Mean rate of the downlink, before it is cut at the peak.
+    /// Mean rate of the downlink before the cut at the peak.
     rate: Rate = Rate(6_050_000), Rate(59_500_000);
-    /// Largest rate of the downlink: the peak rate of the channel.
+    /// Largest rate of the downlink.
     peak_rate: Rate = Rate(6_050_000), Rate(150_000_000);
     /// Standard deviation of the logarithm of the rate.
     rate_sigma: f64 = 0.25, 0.2;
-    /// Correlation time of the rate: its autocorrelation falls to 1/e.
+    /// Correlation time of the rate (to 1/e).
     coherence: Duration = Duration::from_secs(1), Duration::from_millis(300);
-    /// Rate of the uplink, which is constant.
+    /// Constant rate of the uplink.
     uplink_rate: Rate = Rate(2_000_000), Rate(20_000_000);
-    /// Share of the downlink packets with a block that is retransmitted.
+    /// Share of downlink packets with a retransmitted block.
     error_percent: f64 = 12.0, 0.0;
-    /// Additional delay of these packets. Packets behind them wait, since layer 2 delivers in order.
+    /// Additional delay of these packets and, since layer 2 delivers in order, of those behind them.
     error_delay: Duration = Duration::from_millis(50), Duration::ZERO;
-    /// Additional downlink delay at a load of 1, and in proportion below it, up to `load_full`. The load is
-    /// the rate sent in the last 200 ms or so over the mean rate.
+    /// Additional downlink delay at a load of 1, in proportion up to `load_full`. The load is the rate sent
+    /// in about 200 ms over the mean rate.
     load_delay: Duration = Duration::ZERO, Duration::from_millis(85);
-    /// Share of the downlink packets that are lost without congestion at every load.
+    /// Share of the downlink packets that are lost at every load.
     loss_percent: f64 = 0.02, 0.01;
-    /// Share of the downlink packets that would be lost in addition at a load of 1. The share grows in
-    /// proportion from `load_loss_from` to `load_full`.
+    /// Share of packets lost in addition at a load of 1, in proportion from `load_loss_from` to `load_full`.
     load_loss_percent: f64 = 0.5, 18.2;
-    /// Load from which on the additional loss grows.
+    /// Load from which the additional loss grows.
     load_loss_from: f64 = 0.3, 0.085;
-    /// Load from which on neither delay nor loss grows. The published probes have no growth above it, except
-    /// with a full queue.
+    /// Load from which neither delay nor loss grows, as in the published probes.
     load_full: f64 = 0.68, 0.68;
-    /// Mean length of a burst of losses, which is a fade.
+    /// Mean length of a burst of losses, a fade.
     loss_burst: Duration = Duration::from_millis(150), Duration::from_millis(200);
-    /// Share of the packets in a burst that are lost.
+    /// Share of a burst's packets that are lost.
     burst_loss_percent: f64 = 100.0, 100.0;
-    /// Share of the rate that remains while the queue is longer than `congested_queue`: layer 2 discards
-    /// blocks that are sent in part, or retransmits blocks without need.
+    /// Share of the rate that remains while the queue is longer than `congested_queue`, since layer 2 then
+    /// wastes blocks.
     congested_share: f64 = 0.695, 1.0;
     /// Queue length above which `congested_share` applies.
     congested_queue: Bytes = Bytes(83_000), Bytes(8_000_000);

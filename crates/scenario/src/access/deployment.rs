@@ -18,52 +18,48 @@ use serde::{Deserialize, Serialize};
 pub struct Deployment {
     /// Parameter set of sites, antennas and propagation.
     pub model: DeploymentModel,
-    /// Carrier frequency; that of the model if left out.
+    /// Carrier frequency. Default: the model's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carrier_ghz: Option<f64>,
-    /// Power of a cell over its bandwidth. If left out, the model's power per hertz.
+    /// Power of a cell over its bandwidth. Default: the model's power per hertz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cell_power_dbm: Option<f64>,
-    /// The number of sites, each with three sectors; 12 in the indoor hotspot (TR 38.901 Table 7.2-2).
+    /// Sites, each with three sectors; 12 in the indoor hotspot (TR 38.901 Table 7.2-2).
     pub sites: u32,
-    /// The number of sites whose cells are simulated with their stations, the middle one first.
+    /// Sites whose cells and stations are simulated, the middle one first.
     pub served_sites: u32,
-    /// Whether copies of the network surround it, so that outer sites have neighbours on all sides (7 or 19
-    /// sites).
+    /// Whether copies of the network surround it, as neighbours of outer sites.
     pub wrap_around: bool,
-    /// Share of resource blocks that the cells of the other sites use in both directions: 0 is no load, 1
-    /// full buffer.
+    /// Share of resource blocks that cells of other sites use: 0 is no load, 1 full buffer.
     pub neighbour_load: f64,
     /// Fast fading of the stations' links (TS 36.101 Annex B.2; TDL: TS 38.101-4 Annex B.2.1).
     pub fading: FadingProfile,
-    /// Speed of the stations. The Doppler spread and the rate of blockage follow from it. Stations with a
-    /// `path` move at this speed, the others keep their places.
+    /// Speed of the stations, for Doppler spread and blockage. Only stations with a `path` change their
+    /// places.
     pub speed_kmh: f64,
-    /// Blockage of the stations' paths by people and vehicles (TR 38.901 §7.6.4, model A), which matters
-    /// above 24 GHz.
+    /// Blockage by people and vehicles (TR 38.901 §7.6.4, model A), which matters above 24 GHz.
     pub blockage: BlockageModel,
-    /// Speed of the people or vehicles that block paths.
+    /// Speed of people or vehicles that block paths.
     pub blocker_speed_kmh: f64,
     /// How a person holds the station: the body blocks some directions.
     pub held: Held,
-    /// Maximum power of a station (TS 38.101-1 Table 6.2.1-1: 23 dBm in class 3, 26 dBm in class 2). If left
-    /// out, that of the model.
+    /// Maximum power of a station (TS 38.101-1 Table 6.2.1-1: 23 dBm in class 3, 26 dBm in class 2). Default:
+    /// the model's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub station_power_dbm: Option<f64>,
     /// P0 of uplink power control, per resource block of 180 kHz (TS 36.213 §5.1.1.1, TS 38.213 §7.1.1).
     pub p0_dbm: f64,
     /// Share of the path loss that uplink power control compensates (TS 36.213 §5.1.1.1).
     pub alpha: f64,
-    /// SINR at which TPC commands in uplink grants aim (TS 36.213 §5.1.1.1, accumulated). If left out, power
-    /// control is open loop.
+    /// SINR at which TPC commands aim (TS 36.213 §5.1.1.1, accumulated). Default: open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpc_target: Option<Db>,
     /// periodicPHR-Timer (TS 36.331); 0 for infinity.
     pub periodic_phr_timer: Duration,
     /// prohibitPHR-Timer (TS 36.331).
     pub prohibit_phr_timer: Duration,
-    /// dl-PathlossChange that triggers a power headroom report (TS 36.331); 0 for infinity. The path loss is
-    /// without fast fading.
+    /// dl-PathlossChange that triggers a power headroom report (TS 36.331), without fast fading; 0 for
+    /// infinity.
     pub path_loss_change_db: u32,
 }
 
@@ -168,31 +164,31 @@ impl DeploymentModel {
 /// Parameter set of a deployment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum DeploymentModel {
-    /// 3GPP case 1, TR 36.814 Table A.2.1.1-1: 500 m between sites.
+    /// Case 1 of TR 36.814 Table A.2.1.1-1: 500 m between sites.
     #[serde(rename = "3gpp-case1")]
     Case1,
-    /// 3GPP case 3, TR 36.814 Table A.2.1.1-1: 1732 m between sites.
+    /// Case 3, likewise: 1732 m.
     #[serde(rename = "3gpp-case3")]
     Case3,
-    /// Urban macro of ITU-R M.2135.
+    /// ITU-R M.2135, urban macro.
     #[serde(rename = "uma-m2135")]
     UmaM2135,
-    /// Urban micro of ITU-R M.2135.
+    /// ITU-R M.2135, urban micro.
     #[serde(rename = "umi-m2135")]
     UmiM2135,
-    /// Urban macro of the TR 38.901 calibration.
+    /// TR 38.901 calibration, urban macro.
     #[serde(rename = "uma-38901")]
     Uma38901,
-    /// Urban micro of the TR 38.901 calibration.
+    /// TR 38.901 calibration, urban micro.
     #[serde(rename = "umi-38901")]
     Umi38901,
-    /// Rural macro of TR 38.901: 1732 m between sites, half of the stations in cars.
+    /// TR 38.901, rural macro: 1732 m between sites, half of the stations in cars.
     #[serde(rename = "rma-38901")]
     Rma38901,
-    /// Indoor hotspot of the TR 38.901 calibration, open office: 12 sites in a hall of 120 m by 50 m.
+    /// TR 38.901 calibration, open office: 12 sites in a hall of 120 m by 50 m.
     #[serde(rename = "inh-open-38901")]
     InhOpen38901,
-    /// The indoor hotspot in a mixed office.
+    /// Likewise, mixed office.
     #[serde(rename = "inh-mixed-38901")]
     InhMixed38901,
 }

@@ -15,53 +15,50 @@ use serde::{Deserialize, Serialize};
 pub struct Handover {
     /// The cause of handovers.
     pub trigger: HandoverTrigger,
-    /// Times at which every station is handed over to the strongest other cell, with `trigger = "scripted"`;
-    /// ascending. A station that is being handed over keeps its target.
+    /// Ascending times at which every station is handed over to the strongest other cell, with `trigger =
+    /// "scripted"`; a handover under way keeps its target.
     pub times: Vec<Duration>,
-    /// a3-Offset (TS 36.331 §5.5.4.4, TS 38.331 §5.5.4.4): by how much a neighbour must be stronger than the
-    /// serving cell. Defaults of this and the following keys: those that are common in the studies of
-    /// mobility of TR 36.839.
+    /// a3-Offset: by how much a neighbour must be stronger (TS 36.331 §5.5.4.4, TS 38.331 §5.5.4.4). Defaults
+    /// here and below: common in the studies of TR 36.839.
     pub a3_offset: Db,
     /// hysteresis of event A3.
     pub hysteresis: Db,
     /// timeToTrigger.
     pub time_to_trigger: Duration,
-    /// filterCoefficient k of layer 3: a sample counts with the weight 1 / 2^(k/4).
+    /// filterCoefficient k of layer 3: a sample weighs 1 / 2^(k/4).
     pub filter_coefficient: u8,
     /// Time between two samples of RSRP.
     pub measurement_period: Duration,
-    /// Time from the trigger to the handover command: the measurement report, the decision, and the
-    /// preparation of the target.
+    /// Time from the trigger to the handover command: report, decision, preparation of the target.
     pub preparation: Duration,
-    /// Time from the handover command to the first preamble in the target at the earliest: without service,
-    /// except with `fate = "duplicate"`. Random access follows. Default: the 20 ms and 2 ms of T_interrupt
-    /// for a known cell (TS 36.133 §5.1.2.1.2).
+    /// Least time from the handover command to the first preamble in the target, without service except with
+    /// `fate = "duplicate"`. Default: T_interrupt for a known cell (TS 36.133 §5.1.2.1.2).
     pub interruption: Duration,
-    /// Packets that RLC and HARQ of the source have at the handover.
+    /// Packets in RLC and HARQ of the source at the handover.
     pub fate: HandoverFate,
-    /// Whether the receivers send a PDCP status report (TS 36.323 §5.3, TS 38.323 §5.4.1), so that
-    /// `fate = "forward"` sends no packet that has arrived.
+    /// Whether PDCP status reports (TS 36.323 §5.3, TS 38.323 §5.4.1) spare `fate = "forward"` packets that
+    /// have arrived.
     pub status_report: bool,
-    /// Whether blocks that the receiver has decoded before the reset of MAC are delivered.
+    /// Whether blocks decoded before the reset of MAC are delivered.
     pub keep_harq: bool,
-    /// Time that a downlink packet takes from the source to the target, over X2 or Xn.
+    /// Time of a downlink packet from source to target, over X2 or Xn.
     pub forward_delay: Duration,
-    /// Time from service in the target until the core sends downlink packets there (path switch). Chosen: a
-    /// request and an answer, and the changes in between.
+    /// Time from service in the target until the core sends downlink packets there: a request, the changes,
+    /// an answer.
     pub path_switch: Duration,
-    /// Whether the target sends packets of the new path only after the end marker, which follows the last
-    /// forwarded packet (TS 36.300 §10.1.2.2).
+    /// Whether the target sends packets of the new path only after the end marker behind the last forwarded
+    /// one (TS 36.300 §10.1.2.2).
     pub end_marker: bool,
     /// Mean SINR below which a link is out of sync (TS 36.133 §7.6.1, Q_out).
     pub q_out: Db,
     /// Mean SINR above which a link is in sync (Q_in).
     pub q_in: Db,
-    /// n310: "out of sync" indications in a row that start T310.
+    /// "Out of sync" indications in a row that start T310.
     pub n310: u32,
-    /// n311: "in sync" indications in a row that stop T310.
+    /// "In sync" indications in a row that stop T310.
     pub n311: u32,
-    /// t310: after this time out of sync the radio link has failed, and the station re-establishes its
-    /// connection in the strongest cell.
+    /// Time out of sync after which the radio link has failed, and the station re-establishes its connection
+    /// in the strongest cell.
     pub t310: Duration,
 }
 
@@ -95,13 +92,13 @@ impl Default for Handover {
 /// Cause of handovers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum HandoverTrigger {
-    /// Event A3: a neighbour becomes stronger than the serving cell by an offset.
+    /// Event A3: a neighbour is stronger by an offset.
     #[serde(rename = "a3")]
     EventA3,
     /// The times of `times`.
     #[serde(rename = "scripted")]
     Scripted,
-    /// None: cells change after radio-link failures alone.
+    /// Cells change after radio-link failures alone.
     #[serde(rename = "none")]
     None,
 }
@@ -110,11 +107,11 @@ pub enum HandoverTrigger {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandoverFate {
-    /// Packets that RLC has are lost; packets that wait above are forwarded, as for UM bearers.
+    /// Lost; packets that wait above RLC are forwarded, as for UM bearers.
     Drop,
-    /// Packets whose delivery is not confirmed are sent again by the target, in order, as for AM bearers.
+    /// The target sends unconfirmed packets again, in order, as for AM bearers.
     Forward,
-    /// The source serves until random access in the target has succeeded, and both have a copy (dual active
+    /// The source serves until random access in the target has succeeded; both have a copy (dual active
     /// protocol stack, TS 38.300 §9.2.3.2).
     Duplicate,
 }

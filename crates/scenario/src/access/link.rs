@@ -15,42 +15,40 @@ use std::sync::Arc;
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>, transform = one_kind)]
 pub struct Link {
-    /// Whether each station has a link of its own. If false, all stations share one.
+    /// Whether each station has a link of its own; else all share one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_station: Option<bool>,
     /// Propagation delay in one direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
-    /// Size of the queue of each direction. The packet that is being sent does not count. With `codel` and
-    /// `fq-codel`, a limit beside `codel.limit`, and none if left out.
+    /// Queue of each direction, without the packet being sent. With `codel` and `fq-codel` a limit beside
+    /// `codel.limit`, by default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Bytes>,
-    /// Size of the queue in packets, in place of `queue`.
+    /// The queue in packets, in place of `queue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<u64>,
-    /// Discipline of the queue of each direction.
+    /// Discipline of the queue.
     #[serde(skip_serializing_if = "QueueDiscipline::is_drop_tail")]
     #[schemars(extend("default" = QueueDiscipline::default()))]
     pub queue_discipline: QueueDiscipline,
     /// Parameters of the disciplines `codel` and `fq-codel`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub codel: Option<Codel>,
-    /// Queue length above which ECN-capable packets are marked (RFC 3168). If left out, no packet is marked.
+    /// Queue length above which ECN-capable packets are marked (RFC 3168). Default: no marks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn_threshold: Option<Bytes>,
-    /// Share of the packets that are lost independently of each other, in each direction. A lost packet has
-    /// used the link.
+    /// Share of the packets that are lost independently, after they used the link.
     pub loss_percent: f64,
-    /// Share of the packets that are lost in bursts, in each direction (Gilbert-Elliott: no packet is lost
-    /// between bursts, each packet in a burst).
+    /// Share of the packets that are lost in bursts (Gilbert-Elliott: all packets in a burst, none between).
     pub burst_loss_percent: f64,
     /// Mean length of a burst of losses.
     pub burst_packets: f64,
-    /// Largest additional delay of a packet, uniformly distributed from 0. Packets keep their order.
+    /// Largest additional delay, uniform from 0; packets keep their order.
     pub jitter: Duration,
     /// Share of the packets that arrive twice.
     pub duplicate_percent: f64,
-    /// Share of the packets that are delayed by `reorder_delay` while later packets may overtake them.
+    /// Share of the packets that later ones may overtake during `reorder_delay`.
     pub reorder_percent: f64,
     /// Additional delay of the packets of `reorder_percent`.
     pub reorder_delay: Duration,
@@ -149,15 +147,14 @@ fn one_kind(schema: &mut Schema) {
 pub struct FixedLink {
     /// Bit rate of the downlink.
     pub downlink_rate: Rate,
-    /// Bit rate of the uplink. If left out, that of the downlink.
+    /// Bit rate of the uplink. Default: that of the downlink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<Rate>,
-    /// Packets leave only at multiples of this time, as in the frames of a TDD carrier. 0: at once.
+    /// Packets leave only at multiples of this time, as in TDD frames; 0: at once.
     pub frame: Duration,
-    /// Length of the interruptions in which no packet is sent, as during a handover. 0: no interruptions.
+    /// Length of interruptions, as by handovers; 0: none.
     pub interruption: Duration,
-    /// Mean time from the end of an interruption to the next, exponentially distributed, in each direction by
-    /// itself.
+    /// Mean time between interruptions, exponentially distributed, each direction by itself.
     pub interruption_interval: Duration,
 }
 
@@ -190,28 +187,24 @@ impl Section for FixedLink {
 #[serde(deny_unknown_fields)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct TraceLink {
-    /// Trace of the downlink: a file in the format of mahimahi or in binary form (`paceline trace import`
-    /// makes either from other formats), whose path is relative to the scenario's folder, or `generated:KIND`
-    /// or `generated:KIND:SEED`. KIND is `stationary`, `walking` or `driving` (20, 12 and 8 Mb/s on average),
-    /// `mmwave-walking` or `mmwave-driving` (800 and 490 Mb/s), `3g-evdo`, `3g-umts`, `5g-driving`,
-    /// `starlink` or `wifi` (0.6, 1.2, 150, 100 and 60 Mb/s).
+    /// Trace of the downlink: a file in mahimahi's or in binary form (from others: `paceline trace import`),
+    /// by its path from the scenario's folder; or a generated one, with KIND `stationary`, `walking` or
+    /// `driving` (20, 12 and 8 Mb/s on average), `mmwave-walking` or `mmwave-driving` (800 and 490 Mb/s),
+    /// `3g-evdo`, `3g-umts`, `5g-driving`, `starlink` or `wifi` (0.6, 1.2, 150, 100 and 60 Mb/s).
     #[schemars(with = "String", extend("x-limits" = TRACE_NAMES))]
     pub downlink: TraceFile,
-    /// Trace of the uplink, named as that of the downlink. If left out, the uplink has the constant rate
-    /// `uplink_rate`.
+    /// Trace of the uplink, named as that of the downlink. Default: the constant `uplink_rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("x-limits" = TRACE_NAMES))]
     pub uplink: Option<TraceFile>,
     /// Bit rate of an uplink without trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uplink_rate: Option<Rate>,
-    /// Period of the scheduling requests of a cell. A packet that finds the uplink without data waits for the
-    /// next multiple of this time and then for `grant_delay`; while data are queued, grants follow one
-    /// another. If left out, the uplink needs no grants. Typical: 10 ms in LTE, 5 ms in NR.
+    /// Period of a cell's scheduling requests: a packet at the idle uplink waits for the next multiple, then
+    /// for `grant_delay`. Default: no grants. Typical: 10 ms in LTE, 5 ms in NR.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sr_period: Option<Duration>,
-    /// Time from a scheduling request to the transmission that its grant allows, with `sr_period`. Typical: 8
-    /// ms in LTE FDD (TS 36.213 §8: four subframes from grant to transmission, and as many before the grant).
+    /// Time from a scheduling request to its transmission; 8 ms in LTE FDD (TS 36.213 §8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant_delay: Option<Duration>,
 }

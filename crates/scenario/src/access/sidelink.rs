@@ -17,17 +17,16 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Sidelink {
-    /// Resource blocks of the carrier, in each direction. Of LTE; in NR those of `cell.bandwidth`.
+    /// Resource blocks of each direction in LTE; in NR those of `cell.bandwidth`.
     pub resource_blocks: u16,
-    /// Resource blocks of a sub-channel, the unit of the grants of direct links (TS 38.331
-    /// sl-SubchannelSize). Beside `[cell]` with `rat = "nr"`.
+    /// Resource blocks of a sub-channel, the unit of grants of direct links in NR (TS 38.331
+    /// sl-SubchannelSize).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subchannel: Option<u16>,
-    /// Slots of a direct link from one PSFCH, which answers blocks, to the next (TS 38.331 sl-PSFCH-Period).
-    /// Beside `[cell]` with `rat = "nr"`.
+    /// Slots of a direct link from one PSFCH to the next in NR (TS 38.331 sl-PSFCH-Period).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psfch_period: Option<u64>,
-    /// Path of the data at the start. Data go from the peer to the station with `direction = "download"`.
+    /// Path of the data at the start; with `direction = "download"` from the peer to the station.
     pub data: SidelinkPath,
     /// Path of the ACKs at the start.
     pub acks: SidelinkPath,
@@ -35,46 +34,44 @@ pub struct Sidelink {
     pub selection: SidelinkSelection,
     /// Period of the choice by CQI.
     pub selection_period: Duration,
-    /// CQI steps, beyond one, by which the other path must be better to be chosen.
+    /// CQI steps, beyond one, by which the other path must be better.
     pub hysteresis: u8,
-    /// Times at which every flow changes to its other path, with `selection = "scripted"`; ascending.
+    /// Ascending times at which every flow changes its path, with `selection = "scripted"`.
     pub switch_at: Vec<Duration>,
     /// Packets that the former path has at a change.
     pub fate: SidelinkFate,
-    /// Whether transport blocks that are in the air at a change are lost too, as in SimuLTE since 2018. Else
-    /// those that the receiver decodes arrive, as in its version of the paper.
+    /// Whether blocks in the air at a change are lost too, as in SimuLTE since 2018; else those that are
+    /// decoded arrive, as in its version of the paper.
     pub interrupt_harq: bool,
-    /// RLC mode of all hops. AM needs both directions of a pair on the same path.
+    /// RLC mode of all hops; AM needs both directions of a pair on one path.
     pub rlc: RlcMode,
-    /// Blocks on the infrastructure path that end with a buffer status report, which spares the next random
-    /// access request.
+    /// Blocks on the infrastructure path that end with a buffer status report, which spares a random access
+    /// request.
     pub trailing_bsr: TrailingReport,
-    /// Least time between two random access requests of a station; in NR between two scheduling requests
+    /// Least time between random access requests of a station; in NR between scheduling requests
     /// (sr-ProhibitTimer).
     pub rac_timeout: Duration,
-    /// Largest number of HARQ transmissions of a block.
+    /// Most HARQ transmissions of a block.
     pub max_harq_tx: u32,
-    /// Interference over the carrier up to which two direct links use the same resource blocks. If left out,
-    /// no resource block is used twice.
+    /// Interference over the carrier up to which two direct links share resource blocks. Default: none do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reuse_threshold_dbm: Option<f64>,
-    /// Buffer of each flow in the sending station, and in the eNB.
+    /// Buffer of each flow in the sending station and in the eNB.
     pub buffer: Bytes,
-    /// Distance of the stations and their peers from the eNB. Each pair has a random direction from it.
+    /// Distance of stations and peers from the eNB, in random directions of the pairs.
     pub enb_distance_m: f64,
-    /// Distance between station and peer at the start, at most twice `enb_distance_m`.
+    /// Distance between station and peer at the start.
     pub distance_m: f64,
     /// Movement of the pairs.
     pub movement: Movement,
-    /// Distance between station and peer at which they stop or turn, likewise.
+    /// Distance between station and peer at which they stop or turn.
     pub far_distance_m: f64,
-    /// Speed of each station: the distance of a pair that moves apart grows at twice that.
+    /// Speed of each station; the distance of a pair grows at twice that.
     pub speed_mps: f64,
-    /// Places that the station walks to with `movement = "waypoints"`, one after the other and again from the
-    /// first.
+    /// Places that the station walks to in turn, again and again, with `movement = "waypoints"`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waypoints: Vec<Waypoint>,
-    /// Carrier frequency. Of LTE; in NR that of `cell.frequency`.
+    /// Carrier frequency of LTE; in NR that of `cell.frequency`.
     pub carrier_ghz: f64,
     /// Transmit power of the eNB.
     pub enb_power_dbm: f64,
@@ -88,7 +85,7 @@ pub struct Sidelink {
     pub enb_noise_figure_db: f64,
     /// Noise figure of a station.
     pub station_noise_figure_db: f64,
-    /// SINR that a CQI needs beyond that of a channel without fading.
+    /// SINR that a CQI needs beyond a channel without fading.
     pub cqi_margin_db: f64,
 }
 
@@ -137,7 +134,7 @@ impl Default for Sidelink {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SidelinkPath {
-    /// From one station to the other (direct mode, DM).
+    /// Between the stations (direct mode, DM).
     Direct,
     /// Through the eNB (infrastructure mode, IM).
     Infrastructure,
@@ -149,7 +146,7 @@ pub enum SidelinkPath {
 pub enum SidelinkSelection {
     /// Paths do not change.
     Fixed,
-    /// Once in a period each flow takes the path whose first hop has the higher CQI.
+    /// Each period, each flow takes the path whose first hop has the higher CQI.
     BestCqi,
     /// Paths change at the times of `switch_at`.
     Scripted,
@@ -159,12 +156,12 @@ pub enum SidelinkSelection {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SidelinkFate {
-    /// All are dropped, those that wait in the station and in the eNB too, as published.
+    /// All are dropped, also those that wait in station and eNB, as published.
     Drop,
-    /// They are sent on the new path, in order. With `rlc = "um"` those that RLC has taken are lost.
+    /// Sent on the new path, in order; with `rlc = "um"` those that RLC has taken are lost.
     Forward,
-    /// Both paths carry all packets until the former one has nothing left that the new one does not have, and
-    /// the far station drops the copies: none is lost, in both modes of RLC.
+    /// Both paths carry all packets until the former is done, and the far station drops the copies: none is
+    /// lost, in both modes of RLC.
     Duplicate,
 }
 
@@ -186,11 +183,11 @@ pub enum TrailingReport {
 pub enum Movement {
     /// Both stand still.
     Standing,
-    /// They move from `distance_m` to `far_distance_m` and stop, on a circle around the eNB.
+    /// From `distance_m` to `far_distance_m` on a circle around the eNB, once.
     Line,
-    /// They move between both distances again and again, on that circle.
+    /// Again and again between both distances, on that circle.
     BackAndForth,
-    /// The station walks along `waypoints`, and its peer stands still.
+    /// The station walks along `waypoints`; its peer stands still.
     Waypoints,
 }
 

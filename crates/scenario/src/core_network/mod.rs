@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Core {
-    /// The hops from the servers to the eNB, in this order. Each hop works in both directions.
+    /// The hops from the servers to the eNB, in this order, each in both directions.
     pub hops: Vec<Hop>,
-    /// The proxy between the hops and the access: none, a TCP proxy, or the mobile accelerator.
+    /// The proxy between the hops and the access.
     pub path: Path,
-    /// The number of hops between the servers and the proxy. If left out, the proxy stands behind all hops.
+    /// Number of hops ahead of the proxy. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_after: Option<usize>,
 }
@@ -50,7 +50,7 @@ pub struct Hop {
     pub rate: Rate,
     /// Propagation delay in one direction.
     pub delay: Duration,
-    /// Size of the queue in front of the hop, in each direction.
+    /// Queue in front of the hop, in each direction.
     #[serde(default = "default_hop_queue")]
     pub queue: Bytes,
     /// Discipline of the queue.
@@ -60,19 +60,18 @@ pub struct Hop {
     /// Parameters of the disciplines `codel` and `fq-codel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub codel: Option<Codel>,
-    /// Queue length above which ECN-capable packets are marked (RFC 3168). If left out, no packet is marked.
+    /// Queue length above which ECN-capable packets are marked (RFC 3168). Default: no marks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_threshold: Option<Bytes>,
-    /// Whether each served cell has a hop of its own with these values, like the S1 links of several eNBs.
-    /// Hops that all cells share stand before hops of the cells.
+    /// Whether each served cell has a hop of its own, like an S1 link. Shared hops stand ahead of such hops.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = bool::default()))]
     pub per_cell: bool,
-    /// Time that a router at the hop's end near the servers needs to forward a packet. The router serves the
-    /// packets of both directions one after the other. If left out, forwarding takes no time.
+    /// Time that a router at the servers' end of the hop needs to forward a packet of either direction, one
+    /// after the other. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_time: Option<Duration>,
-    /// Most packets that wait for that router, both directions together.
+    /// Most packets that wait for that router.
     #[serde(default = "default_service_queue", skip_serializing_if = "is_default_service_queue")]
     #[schemars(extend("default" = default_service_queue()))]
     pub service_queue: u64,

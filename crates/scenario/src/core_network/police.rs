@@ -22,10 +22,9 @@ pub enum AckDirection {
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Police {
-    /// ACKs that may be dropped: those that no rule of docs/police.md protects (`safe`), or all pure ACKs,
-    /// blindly (`published`).
+    /// The ACKs that may be dropped.
     pub mode: Mode,
-    /// Rate of ACKs that pass, in IP datagrams; those above it are dropped.
+    /// Rate of ACKs that pass, in IP datagrams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cir: Option<Rate>,
     /// Burst of ACKs above the rate `cir`.
@@ -37,7 +36,7 @@ pub struct Police {
     /// ACKs of a connection that pass in a round trip; needs `safe` and a limit per flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acks_per_rtt: Option<u32>,
-    /// One limit for each connection, instead of one for all together.
+    /// Whether each connection has a limit of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_flow: Option<bool>,
     /// Segments that one kept ACK may newly acknowledge (`safe`).

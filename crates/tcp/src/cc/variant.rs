@@ -11,19 +11,19 @@ use std::str::FromStr;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
-    /// Jacobson 1988: slow start from one segment after every loss.
+    /// Jacobson 1988: slow start after every loss.
     Tahoe,
     /// RFC 5681.
     Reno,
-    /// RFC 5681 and RFC 6582; the window is that of `reno`.
+    /// RFC 6582; the window is that of `reno`.
     NewReno,
     /// Casetti and others 2001: bandwidth sampled per ACK.
     Westwood,
-    /// Westwood with a filter of constant gain, for which an ACK of the same instant as the last one is a
-    /// sample of zero.
+    /// Westwood with a filter of constant gain; an ACK of the same instant as the last one is a sample of
+    /// zero.
     #[serde(rename = "westwood-zero")]
     WestwoodZero,
-    /// Grieco and Mascolo 2004: bandwidth sampled per round trip, as Linux `westwood`.
+    /// Grieco and Mascolo 2004: sampled per round trip, as Linux `westwood`.
     #[serde(rename = "westwood+")]
     WestwoodPlus,
     /// Fu and Liew 2003, as Linux `veno`.
@@ -41,7 +41,7 @@ pub enum Variant {
     Bbr3,
     /// RFC 8257, as Linux `dctcp`.
     Dctcp,
-    /// A reaction to marks like that of TCP Prague.
+    /// A reaction to marks like TCP Prague's.
     Prague,
     /// Window and pacing rate are set by [`crate::Endpoint::set_external`]. Not in scenarios, whose senders
     /// have nobody to set them.

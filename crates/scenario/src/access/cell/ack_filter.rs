@@ -11,10 +11,9 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct AckFilter {
-    /// The scheme: the ACKs that are discarded, and when. RATIO is a share, T a number of ACKs.
+    /// The ACKs that are discarded, and when. RATIO is a share, T a number of ACKs.
     pub scheme: Scheme,
-    /// S_header of the scheme `hybrid-opt`: TCP/IP, PDCP, RLC and MAC headers of a data segment. The
-    /// published experiment has 58 B.
+    /// S_header of `hybrid-opt`: TCP/IP, PDCP, RLC and MAC headers of a data segment, as published.
     pub header: Bytes,
 }
 

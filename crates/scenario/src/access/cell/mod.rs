@@ -37,65 +37,60 @@ pub struct Cell {
     /// Division of the carrier between both directions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplex: Option<DuplexMode>,
-    /// Carrier frequency of NR, which decides the frequency range: FR1 or FR2 (TS 38.101-1 Table 5.1-1).
-    /// Chosen as defaults: a frequency of band n78 and one of band n1. Propagation follows from
-    /// `[deployment]`.
+    /// Carrier frequency of NR, for its range FR1 or FR2 (TS 38.101-1 Table 5.1-1); propagation follows from
+    /// `[deployment]`. Defaults: in bands n78 and n1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frequency: Option<Hertz>,
-    /// Numerology of NR (TS 38.211 Table 4.2-1): 0 to 3 are subcarriers of 15, 30, 60 and 120 kHz. Chosen as
-    /// defaults: those of most networks.
+    /// Numerology of NR: 0 to 3 are subcarriers of 15, 30, 60 and 120 kHz (TS 38.211 Table 4.2-1). Defaults:
+    /// those of most networks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub numerology: Option<u8>,
     /// Subcarrier spacing of NR, in place of `numerology`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subcarrier_spacing: Option<Hertz>,
-    /// Slots of one period of TDD in NR: one letter D, S, U or F per slot, then downlink, guard and uplink
-    /// symbols of the special slots if they are not 10:2:2; or the numbers of tdd-UL-DL-ConfigurationCommon
-    /// (TS 38.331 §6.3.2) as a table with `period`, `downlink_slots`, `downlink_symbols`, `uplink_slots` and
-    /// `uplink_symbols`, or two such tables for two periods.
+    /// Slots of one TDD period of NR: a letter D, S, U or F per slot, then downlink, guard and uplink symbols
+    /// of special slots if not 10:2:2; or tdd-UL-DL-ConfigurationCommon (TS 38.331 §6.3.2) as one or two
+    /// tables with `period`, `downlink_slots`, `downlink_symbols`, `uplink_slots` and `uplink_symbols`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// Uplink-downlink configuration of TDD in LTE (TS 36.211 Table 4.2-2).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tdd_configuration: Option<u8>,
-    /// Special subframe configuration of TDD in LTE (TS 36.211 Table 4.2-1). 7 has 10
-    /// downlink, 2 guard and 2 uplink symbols. Chosen as default: the
-    /// same split as the default of `pattern`.
+    /// Special subframe configuration of TDD in LTE (TS 36.211 Table 4.2-1). Default: 10:2:2 symbols, as of
+    /// `pattern`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub special_subframe: Option<u8>,
-    /// How the HARQ-ACKs of several subframes share an uplink subframe in TDD of LTE (TS 36.213 §7.3).
-    /// Chosen as default: the mode that repeats fewer blocks, where it exists.
+    /// HARQ-ACKs of several subframes in one uplink subframe, in TDD of LTE (TS 36.213 §7.3). Default: the
+    /// mode that repeats fewer blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_mode: Option<AckModeName>,
-    /// Channel bandwidth of the downlink (TS 36.104 Table 5.6-1; TS 38.101-1 and -2 Table 5.3.2-1); of both
-    /// directions in TDD.
+    /// Channel bandwidth of the downlink (TS 36.104 Table 5.6-1), in TDD of both directions.
     pub bandwidth: Hertz,
-    /// Channel bandwidth of the uplink in FDD. If left out, that of the downlink.
+    /// Channel bandwidth of the uplink in FDD. Default: that of the downlink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_bandwidth: Option<Hertz>,
     /// Uplink resource blocks that PUCCH takes.
     pub pucch_prb: u16,
     /// Scheduler of the downlink.
     pub scheduler: Scheduler,
-    /// Scheduler of the uplink. If left out, that of the downlink.
+    /// Scheduler of the uplink. Default: that of the downlink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_scheduler: Option<Scheduler>,
-    /// Largest number of downlink assignments in a TTI. 20 MHz with three PDCCH symbols has 80 CCEs: half of
-    /// them for each direction, at aggregation level 4, make 10.
+    /// Most downlink assignments in a TTI. Default: half of the 80 CCEs of 20 MHz, at aggregation level 4.
     pub downlink_grants: usize,
-    /// Largest number of uplink grants in a TTI.
+    /// Most uplink grants in a TTI.
     pub uplink_grants: usize,
-    /// Transmissions of a transport block, the first included, before HARQ gives up. The usual value is 4.
+    /// Most transmissions of a transport block, the first included; 4 is usual.
     pub max_harq_tx: u32,
     /// Whether stations can send 64QAM (UE category 5 and some later ones).
     pub uplink_64qam: bool,
-    /// RLC t-Reordering. A timer shorter than four HARQ round trips (32 ms) takes transport blocks for lost
-    /// that HARQ still retransmits.
+    /// RLC t-Reordering. Below four HARQ round trips (32 ms), blocks count as lost that HARQ still
+    /// retransmits.
     pub t_reordering: Duration,
     /// RLC mode of the stations' data.
     pub rlc: RlcMode,
-    /// RLC AM t-PollRetransmit. Defaults of this and the following four keys: srsRAN 4G, QCI 9. OAI has 50
-    /// ms, 16 PDUs, no limit in bytes, 8 and 25 ms.
+    /// RLC AM t-PollRetransmit. Defaults of this and the next four keys: srsRAN 4G, QCI 9; OAI has 50 ms, 16,
+    /// infinity, 8 and 25 ms.
     pub t_poll_retransmit: Duration,
     /// RLC AM pollPDU; 0 for infinity.
     pub poll_pdu: u32,
@@ -105,66 +100,66 @@ pub struct Cell {
     pub max_retx_threshold: u32,
     /// RLC AM t-StatusProhibit.
     pub t_status_prohibit: Duration,
-    /// Time from a radio-link failure until the station has selected its cell again. Random access and
-    /// `reestablishment_signalling` follow. Chosen: TS 36.133 §6.1 allows 150 ms for a known cell, and the
-    /// time to read its system information.
+    /// Time from a radio-link failure to the selection of a cell, ahead of random access. Default: below the
+    /// 150 ms that TS 36.133 §6.1 allows for a known cell.
     pub cell_selection: Duration,
-    /// Time for RRC connection re-establishment and reconfiguration, after contention resolution. Chosen.
+    /// Time for RRC connection re-establishment and reconfiguration, after contention resolution. Default:
+    /// within the 15 ms that TS 36.331 §11.2 allows a station for each.
     pub reestablishment_signalling: Duration,
-    /// PDCP discardTimer. If left out, infinity, as in OAI.
+    /// PDCP discardTimer. Default: infinity, as in OAI.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discard_timer: Option<Duration>,
-    /// Time from the end of a transmission until layer 2 has its data. In NR it defaults to one slot, which
-    /// N1/2 symbols take (TS 38.214 Table 5.3-1), rounded up.
+    /// Time from the end of a transmission until layer 2 has its data. Default in NR: N1/2 symbols (TS 38.214
+    /// Table 5.3-1), rounded up.
     pub decode_delay: Duration,
-    /// Whether an outer loop corrects the choice of MCS so that 10% of the first transmissions fail.
+    /// Whether an outer loop corrects the MCS so that 10% of the first transmissions fail.
     pub outer_loop: bool,
     /// Period of the CQI report (TS 36.213 Table 7.2.2-1A).
     pub cqi_period: Duration,
-    /// Age of a CQI report when the scheduler uses it first.
+    /// Age of a CQI report at its first use.
     pub cqi_delay: Duration,
-    /// Size of the eNB's buffer for each station.
+    /// Buffer of the eNB for each station.
     pub downlink_buffer: Bytes,
-    /// Size of the uplink buffer in each station.
+    /// Uplink buffer of each station.
     pub uplink_buffer: Bytes,
-    /// Period of the scheduling request occasions on PUCCH (TS 36.213 Table 10.1.5-1). In TDD every occasion
-    /// stands in an uplink slot, so that the period is a multiple of the pattern's.
+    /// Period of scheduling request occasions on PUCCH (TS 36.213 Table 10.1.5-1); in TDD a multiple of the
+    /// pattern's.
     pub sr_period: Duration,
-    /// sr-ProhibitTimer, in scheduling request periods.
+    /// sr-ProhibitTimer.
     pub sr_prohibit: u64,
-    /// Probability that the eNB detects a scheduling request. TS 36.104 §8.3 requires 0.99 on PUCCH.
+    /// Probability that the eNB detects a scheduling request; TS 36.104 §8.3 requires 0.99.
     pub sr_detection: f64,
-    /// dsr-TransMax: scheduling requests without a grant, after which the station starts a random access.
-    /// srsRAN has 64.
+    /// dsr-TransMax: scheduling requests without a grant before a random access. Default of srsRAN.
     pub dsr_trans_max: u32,
-    /// Whether stations start without a connection. A station then accesses at random when it first has data,
-    /// or when it is paged for downlink data, and the PRACH takes 6 resource blocks of its subframes. If
-    /// false, stations start connected, and the PRACH takes no resource blocks, since preambles are rare.
+    /// Whether stations start without a connection: random access when a station first has data or is paged,
+    /// and 6 resource blocks for the PRACH in its subframes. Else the PRACH takes none, since preambles are
+    /// rare.
     pub initial_access: bool,
-    /// Time from contention resolution until a new connection carries data: RRC and security set-up. Chosen.
+    /// Time from contention resolution until a new connection carries data. Default: about the 35 ms that TS
+    /// 36.331 §11.2 allows a station for set-up, security and reconfiguration, and the messages in between.
     pub connection_setup: Duration,
-    /// prach-ConfigIndex, preamble format 0 (TS 36.211 Table 5.7.1-2). srsRAN has 3: subframe 1 of every
+    /// prach-ConfigIndex, preamble format 0 (TS 36.211 Table 5.7.1-2). Default of srsRAN: subframe 1 of every
     /// frame.
     pub prach_config_index: u8,
-    /// numberOfRA-Preambles: preambles of the contention-based random access. OAI and ns-3 have 52 of 64.
+    /// numberOfRA-Preambles: preambles for contention. Default of OAI and ns-3.
     pub ra_preambles: u64,
-    /// preambleTransMax. srsRAN has 10.
+    /// preambleTransMax. Default of srsRAN.
     pub preamble_trans_max: u32,
-    /// ra-ResponseWindowSize. srsRAN and OAI have 10 ms.
+    /// ra-ResponseWindowSize. Default of srsRAN and OAI.
     pub ra_response_window: Duration,
-    /// Largest number of random access responses, each with a grant, in a TTI of a cell. TR 37.868 has 3.
+    /// Most random access responses, each with a grant, in a TTI. Default of TR 37.868.
     pub ra_responses: usize,
-    /// Backoff parameter in the random access responses (TS 36.321 Table 7.2-1). TR 37.868 has 20 ms.
+    /// Backoff parameter in random access responses (TS 36.321 Table 7.2-1). Default of TR 37.868.
     pub backoff_indicator: Duration,
-    /// mac-ContentionResolutionTimer. OAI and TR 37.868 have 48 ms.
+    /// mac-ContentionResolutionTimer. Default of OAI and TR 37.868.
     pub contention_resolution_timer: Duration,
-    /// maxHARQ-Msg3Tx. srsRAN and OAI have 4.
+    /// maxHARQ-Msg3Tx. Default of srsRAN and OAI.
     pub max_harq_msg3_tx: u32,
     /// periodicBSR-Timer.
     pub periodic_bsr_timer: Duration,
     /// retxBSR-Timer.
     pub retx_bsr_timer: Duration,
-    /// Size of the grant that answers a scheduling request. The default has room for a BSR and one ACK.
+    /// Grant that answers a scheduling request. Default: room for a BSR and one ACK.
     pub sr_grant: Bytes,
     /// Keys that only NR has. Defaults without a source of their own are those of srsRAN_Project.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -328,7 +323,7 @@ pub enum DuplexMode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckModeName {
-    /// One answer for all: a failed block repeats the blocks of all these subframes.
+    /// One answer for all: a failed block repeats all.
     Bundling,
     /// One answer for each subframe; not in configuration 5.
     Multiplexing,
@@ -338,11 +333,11 @@ pub enum AckModeName {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
-    /// The station that has waited longest comes first; stations get equal shares.
+    /// The longest waiting station first: equal shares.
     RoundRobin,
-    /// The station with the largest ratio of bits per resource block to its recent rate comes first.
+    /// The station with the most bits per resource block over its recent rate first.
     ProportionalFair,
-    /// The station with the most bits per resource block comes first.
+    /// The station with the most bits per resource block first.
     MaxCi,
 }
 
@@ -350,9 +345,9 @@ pub enum Scheduler {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RlcMode {
-    /// Unacknowledged mode: RLC does not retransmit a transport block that HARQ gave up.
+    /// Unacknowledged mode: no retransmission of blocks that HARQ gave up.
     Um,
-    /// Acknowledged mode: RLC retransmits it.
+    /// Acknowledged mode: RLC retransmits them.
     Am,
 }
 

@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Nr {
-    /// Largest number of downlink layers (TS 38.331 maxMIMO-Layers). TS 38.101-1 §7.3.1 requires four
-    /// receive antennas on n77 to n79. The rank follows from the SINR.
+    /// Most downlink layers (TS 38.331 maxMIMO-Layers); the rank follows from the SINR. Default: the receive
+    /// antennas that TS 38.101-1 §7.3.1 requires on n77 to n79.
     pub layers: u8,
-    /// Largest number of uplink layers (TS 38.331 maxRank).
+    /// Most uplink layers (TS 38.331 maxRank).
     pub uplink_layers: u8,
-    /// The smaller number of antennas of both ends in the downlink, which bounds the layers.
+    /// Antennas of the end with fewer, in the downlink; they bound the layers.
     pub antennas: u8,
-    /// The smaller number of antennas of both ends in the uplink.
+    /// Antennas of the end with fewer, in the uplink.
     pub uplink_antennas: u8,
     /// MCS table of PDSCH and CQI table (TS 38.331 mcs-Table, TS 38.214 §5.1.3.1).
     pub mcs_table: McsTableName,
@@ -27,48 +27,47 @@ pub struct Nr {
     pub uplink_mcs_table: McsTableName,
     /// PDCCH symbols at the start of a slot with downlink symbols (TS 38.331 ControlResourceSet duration).
     pub pdcch_symbols: u8,
-    /// Resource elements per PRB of demodulation reference signals, both directions: 12 for one symbol of
-    /// type 1 without data (TS 38.214 §5.1.3.2).
+    /// Resource elements of DMRS per PRB, both directions: 12 for one symbol of type 1 without data (TS
+    /// 38.214 §5.1.3.2).
     pub dmrs_re: u8,
     /// xOverhead: resource elements per PRB that a block size leaves out (TS 38.331 PDSCH-ServingCellConfig).
     pub x_overhead: u8,
     /// Synchronization blocks in a burst (TS 38.213 §4.1).
     pub ssb_beams: u8,
-    /// Period of the bursts of synchronization blocks (TS 38.331 ssb-PeriodicityServingCell). A station
-    /// assumes 20 ms before it is configured (TS 38.213 §4.1).
+    /// Period of bursts of synchronization blocks (TS 38.331 ssb-PeriodicityServingCell). Default: the period
+    /// assumed before configuration (TS 38.213 §4.1).
     pub ssb_period: Duration,
-    /// Processing capability of the stations, which bounds K1 and K2 from below and counts in the idle
-    /// latencies: 1, or 2 in FR1 (TS 38.214 §5.3 and §6.4).
+    /// Processing capability of stations, which bounds K1 and K2 and counts in idle latencies; 2 in FR1 alone
+    /// (TS 38.214 §5.3 and §6.4).
     pub capability: u8,
-    /// Smallest K1: slots from a PDSCH to its HARQ-ACK, which stands in the first uplink slot from there on.
+    /// Smallest K1: slots from a PDSCH to its HARQ-ACK, which is in the next uplink slot.
     pub min_k1: u8,
     /// Smallest K2: slots from a grant to its PUSCH.
     pub min_k2: u8,
-    /// K1 of every slot with downlink symbols, in the order of the pattern. If left out, the smallest ones
-    /// from `min_k1` on that lead into uplink slots.
+    /// K1 of every slot with downlink symbols, in order. Default: the smallest from `min_k1` on that lead
+    /// into uplink slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k1: Option<Vec<u8>>,
-    /// Whole slots that the gNB needs between a reception and the slot of its decision. Chosen: srsRAN has 1
-    /// to 2.
+    /// Whole slots of the gNB between a reception and the slot of its decision; srsRAN has 1 to 2.
     pub gnb_slots: u8,
-    /// HARQ processes of the downlink (TS 38.331 nrofHARQ-ProcessesForPDSCH). The uplink has 16 (TS 38.214
+    /// HARQ processes of the downlink (TS 38.331 nrofHARQ-ProcessesForPDSCH); the uplink has 16 (TS 38.214
     /// §6.1).
     pub harq_processes: u8,
-    /// Sequence number of RLC UM in bits (TS 38.331 SN-FieldLengthUM).
+    /// Sequence number of RLC UM (TS 38.331 SN-FieldLengthUM).
     pub rlc_um_sn: u8,
-    /// Sequence number of RLC AM in bits (TS 38.331 SN-FieldLengthAM). srsRAN has 18.
+    /// Sequence number of RLC AM (TS 38.331 SN-FieldLengthAM).
     pub rlc_am_sn: u8,
-    /// RLC t-Reassembly. Chosen: longer than three HARQ round trips of the usual patterns.
+    /// RLC t-Reassembly. Default: longer than three HARQ round trips of usual patterns.
     pub t_reassembly: Duration,
-    /// Sequence number of PDCP in bits (TS 38.331 pdcp-SN-SizeDL and -UL). srsRAN has 18 for 5QI 9.
+    /// Sequence number of PDCP (TS 38.331 pdcp-SN-SizeDL and -UL). Default of srsRAN, 5QI 9.
     pub pdcp_sn: u8,
-    /// PDCP t-Reordering. srsRAN has 220 ms. If left out, 100 ms with RLC UM, longer than `t_reassembly`, and
-    /// 500 ms with RLC AM, longer than most of its recoveries over a fading channel (docs/path-switch.md).
+    /// PDCP t-Reordering. Default: 100 ms with RLC UM, above `t_reassembly`; 500 ms with RLC AM, above most
+    /// recoveries with fading (docs/path-switch.md). srsRAN: 220 ms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pdcp_t_reordering: Option<Duration>,
     /// Whether SDAP adds its header of one byte (TS 37.324 §6.2.2).
     pub sdap_header: bool,
-    /// A configured grant of every station (TS 38.321 §5.8.2, type 1). If left out, none.
+    /// A configured grant of every station (TS 38.321 §5.8.2, type 1); without the table, none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub configured_grant: Option<ConfiguredGrant>,
 }

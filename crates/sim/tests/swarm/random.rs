@@ -35,6 +35,7 @@ fn random_stations(stream: &mut Stream) -> Stations {
     let file = stream.chance(0.4).then(|| Bytes((1 + stream.below(2_000_000 / pieces)) * pieces));
     let low = stream.uniform_in(-10.0, 20.0);
     let mut stations = Stations {
+        name: None,
         count: 1 + stream.below(4),
         path: Vec::new(),
         path_returns: false,

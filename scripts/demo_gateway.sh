@@ -48,7 +48,7 @@ done
 # Downloads for some seconds; prints curl's rate, and the round-trip time measured between the core and the
 # station.
 download() {
-    ip netns exec radio "$paceline" emulate "$1" --set core.path=direct --json -- sh -c \
+    ip netns exec radio "$paceline" emulate "$1" --set core.proxy=none --json -- sh -c \
         "curl -s --max-time $2 -o /dev/null -w '%{speed_download}' ${url}large >/run/speed || test \$? = 28" \
         2>/run/log >/run/summary || { cat /run/log >&2; exit 1; }
     python3 - "$3" <<'PRINT'

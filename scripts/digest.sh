@@ -25,16 +25,16 @@ short="--set run.duration=5s --set run.warmup=1s"
     digest "uplink-limited, hybrid-opt, RLC AM" uplink-limited $short --set ack_filter.scheme=hybrid-opt --set cell.rlc=am
     digest "uplink-limited, safe" uplink-limited $short --set ack_filter.scheme=safe
     digest "single-station, BBR" single-station $short --set tcp.congestion_control=bbr
-    digest "single-station, accelerator" single-station $short --set core.path=accelerator
+    digest "single-station, accelerator" single-station $short --set core.proxy=accelerator
     digest "ack-filter-paper" ack-filter-paper $short --set ack_filter.scheme='hybrid(6)'
     digest "ack-filter-paper, random access" ack-filter-paper $short --set cell.initial_access=true --set station.count=20
     digest "three cells of seven sites" ack-filter-paper $short --set deployment.model=umi-38901 --set deployment.fading=etu
     digest "parity-cell, Prague" parity-cell $short --set tcp.congestion_control=prague
     digest "parity-fixed, BBRv3" parity-fixed $short --set tcp.congestion_control=bbr3
     digest "parity-loss, Illinois" parity-loss $short --set tcp.congestion_control=illinois
-    digest "accelerator-3g, paper" accelerator-3g $short --set core.path=accelerator
-    digest "accelerator-lte, adaptive" accelerator-lte $short --set core.path=accelerator --set accelerator.profile=adaptive
-    digest "accelerator-trace, adaptive" accelerator-trace $short --set core.path=accelerator
-    digest "accelerator-trace, split TCP" accelerator-trace $short --set core.path=split-tcp
+    digest "accelerator-3g, paper" accelerator-3g $short --set core.proxy=accelerator
+    digest "accelerator-lte, adaptive" accelerator-lte $short --set core.proxy=accelerator --set accelerator.profile=adaptive
+    digest "accelerator-trace, adaptive" accelerator-trace $short --set core.proxy=accelerator
+    digest "accelerator-trace, split TCP" accelerator-trace $short --set core.proxy=split-tcp
     digest "accelerator-trace, UDP" accelerator-trace $short --set station.traffic=udp --set "station.udp_rate=5 Mb/s"
 }

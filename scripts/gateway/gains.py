@@ -52,7 +52,7 @@ PATHS = ("direct", "accelerator")
 # The simulated hop between servers and gateway, live a pair of virtual devices. The core is between gateway
 # and radio.
 NEAR = '{ rate = "10 Gb/s", delay = "100 us" }'
-PLACE = "core.path_after=1"
+PLACE = "core.proxy_after=1"
 # Size of curl's request, which waits for a grant in the cell's uplink.
 REQUEST = "station.request=90 B"
 # Start times in ms of the simulated downloads of files. The duration of a small file depends on the phase of
@@ -102,7 +102,7 @@ class Live:
         out = self.folder / "curl"
         curl = f"curl -s --max-time {seconds} -o /dev/null -w '%{{speed_download}} %{{time_total}}' {SERVER}/{name}"
         command = f"{curl} >{out} || test $? = 28"
-        emulate = ["emulate", scenario, *sets([core(scenario), f"run.seed={seed}", "core.path=direct"])]
+        emulate = ["emulate", scenario, *sets([core(scenario), f"run.seed={seed}", "core.proxy=none"])]
         self.network.run_in(self.network.client, self.paceline, *emulate, "--", "sh", "-c", command)
         speed, took = out.read_text().split()
         return float(speed), float(took)
@@ -111,7 +111,7 @@ class Live:
 def simulated(options: argparse.Namespace, scenario: str, control: str, path: str, size: str, folder: Path) -> Runs:
     """Goodput in Mb/s of the long download, or duration in s of a file, by seed."""
     out = folder / "simulated"
-    settings = [core(scenario, NEAR), PLACE, *LINUX, f"tcp.congestion_control={control}", f"core.path={path}"]
+    settings = [core(scenario, NEAR), PLACE, *LINUX, f"tcp.congestion_control={control}", f"core.proxy={path}"]
     settings += ["run.warmup=0 s", f"run.duration={options.seconds} s", "station.start_spread=0 s", REQUEST]
     settings.append("accelerator.profile=adaptive")
     by_start = []

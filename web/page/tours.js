@@ -61,10 +61,10 @@ export const TOURS = [
         name: "Accelerator",
         steps: [
             step("a deep buffer on a drive", "One station, a downlink whose rate changes as on a drive, 4 MB of queue. CUBIC fills the queue: see the round-trip time.", "accelerator-trace"),
-            against("an accelerator in the path", "The accelerator acknowledges early to the server and sends to the station at the rate that the radio carries. The queue is short, and the rate stays.", "accelerator-trace", [["core.path", "accelerator"]]),
+            against("an accelerator in the path", "The accelerator acknowledges early to the server and sends to the station at the rate that the radio carries. The queue is short, and the rate stays.", "accelerator-trace", [["core.proxy", "accelerator"]]),
             against("BBR without it", "BBR keeps a shorter queue by itself, from the server: compare the goodput and the round-trip time of both.", "accelerator-trace", [["tcp.congestion_control", "bbr"]]),
             step("a small window on 3G", "A client with a receive window of 17 KB: the window, not the radio, limits TCP. Read the verdict.", "accelerator-3g", [["run.duration", "60 s"]]),
-            against("the published experiment", PAPER + "“Mobile Accelerator” (2011) on 3G: the proxy hides the client's window from the server and paces by the radio. The whole experiment: paceline reproduce accelerator.", "accelerator-3g", [["run.duration", "60 s"], ["core.path", "accelerator"]]),
+            against("the published experiment", PAPER + "“Mobile Accelerator” (2011) on 3G: the proxy hides the client's window from the server and paces by the radio. The whole experiment: paceline reproduce accelerator.", "accelerator-3g", [["run.duration", "60 s"], ["core.proxy", "accelerator"]]),
         ],
     },
     {

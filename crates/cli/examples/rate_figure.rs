@@ -15,7 +15,7 @@ duration = "4 s"
 warmup = "1500 ms"
 sample = "10 ms"
 [core]
-path = "accelerator"
+proxy = "accelerator"
 hops = [{ rate = "1 Gb/s", delay = "5 ms" }]
 [tcp]
 receive_buffer = "16 MiB"

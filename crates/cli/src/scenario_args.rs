@@ -148,7 +148,7 @@ pub fn warn(scenario: &Scenario) {
 /// access link.
 fn warn_of_rate_ceiling(scenario: &Scenario) {
     let ceiling = scenario.accelerator.r_cap.0;
-    let limited = scenario.core.path == scenario::Path::Accelerator
+    let limited = scenario.core.proxy == scenario::Proxy::Accelerator
         && scenario.accelerator.profile == scenario::AcceleratorProfile::Paper;
     if let Some((name, rate)) = downlink_rate(scenario).filter(|(_, rate)| limited && *rate > ceiling) {
         let (ceiling, rate) = (quantity::bits(ceiling as f64), quantity::bits(rate as f64));

@@ -120,7 +120,7 @@ fn a_sweep_over_paths_shows_throughput_against_delay() {
     dir.write("own.trace", "1\n3\n3\n4\n8\n");
     let over = [
         "--over",
-        "core.path=direct,split-tcp,accelerator",
+        "core.proxy=none,split-tcp,accelerator",
         "--over",
         "link.trace.downlink=own.trace,generated:walking:3",
     ];
@@ -167,7 +167,7 @@ fn traces_are_read_generated_and_exported_from_links() {
         (&["trace", "export", "link.toml", "--station", "7"], "allowed: 0 to 0"),
         (&["run", "link.toml", "--set", "link.trace.downlink=bad.trace"], "bad.trace: line 3"),
         (&["run", "link.toml", "--set", "cell.bandwidth=20 MHz"], "not both"),
-        (&["emulate", "link.toml", "--set", "core.path=split-tcp", "--", "true"], "split-tcp"),
+        (&["emulate", "link.toml", "--set", "core.proxy=split-tcp", "--", "true"], "split-tcp"),
     ] {
         let output = dir.paceline(args);
         assert!(output.code == 2 && output.stderr.contains(part), "{args:?}, {part:?}: {output:?}");

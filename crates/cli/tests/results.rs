@@ -325,7 +325,7 @@ fn large_captures_are_announced_and_can_be_limited() {
 #[test]
 fn a_rate_ceiling_below_the_link_is_announced() {
     let dir = TestDir::new();
-    let paper = ["--set", "core.path=accelerator", "--set", "accelerator.profile=paper"];
+    let paper = ["--set", "core.proxy=accelerator", "--set", "accelerator.profile=paper"];
     for command in ["run", "check"] {
         let args = [&[command, "good.toml"][..], &paper[..]].concat();
         let output = dir.paceline(&args);

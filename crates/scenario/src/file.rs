@@ -5,7 +5,7 @@ use crate::access::cell::RatName;
 use crate::checks::in_force;
 use crate::limits::{self, Problem};
 use crate::{
-    Accelerator, Access, AckFilter, Cell, Cells, Core, Deployment, Handover, Link, Pairs, Path, Run,
+    Accelerator, Access, AckFilter, Cell, Cells, Core, Deployment, Handover, Link, Pairs, Proxy, Run,
 };
 use crate::{Scenario, Sidelink, SplitTcp, Stations, Tcp};
 use schemars::JsonSchema;
@@ -40,10 +40,10 @@ pub(crate) struct File {
     /// Changes of the serving cell, none without the table. Beside `[deployment]` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     handover: Option<Handover>,
-    /// The mobile accelerator, with `core.path = "accelerator"`.
+    /// The mobile accelerator, with `core.proxy = "accelerator"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     accelerator: Option<Accelerator>,
-    /// The TCP proxy, with `core.path = "split-tcp"`.
+    /// The TCP proxy, with `core.proxy = "split-tcp"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     split_tcp: Option<SplitTcp>,
     /// The ACK filter in stations' uplink buffers. Not beside `[link]`.
@@ -114,6 +114,7 @@ impl File {
             split_tcp: self.split_tcp.unwrap_or_default(),
             tcp: self.tcp,
             stations: self.stations,
+            renamed: Vec::new(),
         };
         if scenario.pairs().is_some() {
             pairs_without_proxy(&mut scenario, has_core)?;
@@ -124,7 +125,7 @@ impl File {
 
     /// A scenario as the table of a file, with all keys of its access.
     pub(crate) fn table_of(scenario: &Scenario) -> toml::Table {
-        let Scenario { run, core, access, accelerator, split_tcp, tcp, stations } = scenario.clone();
+        let Scenario { run, core, access, accelerator, split_tcp, tcp, stations, .. } = scenario.clone();
         let proxies = !matches!(access, Access::Pairs(_));
         let (mut cell, mut link, mut sidelink, mut deployment, mut handover) = (None, None, None, None, None);
         let ack_filter = access.ack_filter().cloned();
@@ -175,6 +176,6 @@ fn pairs_without_proxy(scenario: &mut Scenario, has_core: bool) -> Result<(), Pr
         refuse(&[("core", has_core)], allowed)?;
         scenario.core.hops.clear(); // a peer has no wired path
     }
-    let allowed = "\"direct\" beside [sidelink], whose peers are not behind a proxy";
-    refuse(&[("core.path", scenario.core.path != Path::Direct)], allowed)
+    let allowed = "\"none\" beside [sidelink], whose peers are not behind a proxy";
+    refuse(&[("core.proxy", scenario.core.proxy != Proxy::None)], allowed)
 }

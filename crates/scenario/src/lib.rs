@@ -9,11 +9,12 @@ mod access;
 mod checks;
 mod core_network;
 mod file;
+mod former;
 mod group_names;
 mod limits;
 mod load;
 mod pacing_pattern;
-mod path;
+mod proxy;
 mod queue;
 pub mod reference;
 mod stations;
@@ -32,7 +33,7 @@ pub use access::{Access, Cells, Pairs};
 pub use core_network::{AckDirection, Core, Hop, Police};
 pub use load::{ScenarioError, load, load_with, with_setting};
 pub use pacing_pattern::PacingPattern;
-pub use path::{Accelerator, AcceleratorPacing, AcceleratorProfile, Path, SplitTcp};
+pub use proxy::{Accelerator, AcceleratorPacing, AcceleratorProfile, Proxy, SplitTcp};
 pub use queue::{Codel, QueueDiscipline};
 pub use stations::{Direction, SinrRange, Stations, Traffic, UdpArrivals};
 pub use tcp::{StationTcp, Tcp};
@@ -51,14 +52,16 @@ pub struct Scenario {
     pub core: Core,
     /// The access network of the stations.
     pub access: Access,
-    /// The mobile accelerator, with `core.path = "accelerator"`.
+    /// The mobile accelerator, with `core.proxy = "accelerator"`.
     pub accelerator: Accelerator,
-    /// The TCP proxy, with `core.path = "split-tcp"`.
+    /// The TCP proxy, with `core.proxy = "split-tcp"`.
     pub split_tcp: SplitTcp,
     /// TCP of servers and stations.
     pub tcp: Tcp,
     /// Groups of stations.
     pub stations: Vec<Stations>,
+    /// A sentence for each former name of a key that the file uses.
+    pub renamed: Vec<String>,
 }
 
 /// Table `[run]`.

@@ -4,6 +4,7 @@
 use super::Scenario;
 use super::checks::{in_force, tables};
 use super::file::File;
+use super::former;
 use paceline_net::trace::Trace;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -78,8 +79,11 @@ pub fn load_with(
         let key = duplicate.and_then(|span| text.get(span)).map(str::to_owned);
         ScenarioError { line, key, ..error(message) }
     })?;
+    let mut renamed = former::rename_keys(&mut document);
     for text in overrides {
-        apply(&mut document, text).map_err(|message| error(format!("--set {text}: {message}")))?;
+        let (setting, note) = former::rename_setting(text);
+        apply(&mut document, &setting).map_err(|message| error(format!("--set {text}: {message}")))?;
+        renamed.extend(note);
     }
     let resolved = document.to_string();
     let changed = !overrides.is_empty();
@@ -105,6 +109,7 @@ pub fn load_with(
         key: Some(problem.key),
         value: Some(problem.value).filter(|value| !value.is_empty()),
     })?;
+    scenario.renamed = renamed;
     for (key, trace) in scenario.traces_mut() {
         let bad = |message: String| ScenarioError {
             file: file.to_owned(),
@@ -185,7 +190,8 @@ fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
 /// The text of a scenario with one setting `key=value`; comments and the order of the keys stay.
 pub fn with_setting(text: &str, setting: &str) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|_| "the text is not valid TOML")?;
-    apply(&mut document, setting)?;
+    former::rename_keys(&mut document);
+    apply(&mut document, &former::rename_setting(setting).0)?;
     Ok(document.to_string())
 }
 

@@ -47,7 +47,7 @@ pub struct Stations {
     /// with a server behind the core.
     #[serde(skip_serializing_if = "is_true")]
     pub peer: bool,
-    /// Whether the proxy of `core.path` serves these stations; else their packets pass it untouched.
+    /// Whether the proxy of `core.proxy` serves these stations; else their packets pass it untouched.
     #[serde(skip_serializing_if = "is_true")]
     pub proxy: bool,
     /// TCP connections or UDP flows of each station.

@@ -3,7 +3,7 @@
 use paceline_sim::{scenario, simulate};
 
 /// A narrow cell with an accelerator; the buffer takes the window of the rate control.
-const CELL: &str = "[run]\nduration = \"4 s\"\nwarmup = \"2 s\"\n[core]\npath = \"accelerator\"\n\
+const CELL: &str = "[run]\nduration = \"4 s\"\nwarmup = \"2 s\"\n[core]\nproxy = \"accelerator\"\n\
     hops = [{ rate = \"10 Gb/s\", delay = \"2 ms\" }]\n[cell]\nrat = \"nr\"\npattern = \"DDDSU\"\n\
     frequency = \"4.75 GHz\"\nbandwidth = \"20 MHz\"\nsubcarrier_spacing = \"30 kHz\"\nouter_loop = true\n\
     downlink_buffer = \"1 MB\"\n[[station]]\ndownlink_sinr = \"20 dB\"\nuplink_sinr = \"20 dB\"\n";

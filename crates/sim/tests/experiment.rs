@@ -21,7 +21,7 @@ const FEW: u32 = 50;
 /// Seconds until the device has all bytes.
 fn simulated(path: &str, (rate, delay, queue): (u32, u32, u32), bytes: u64) -> f64 {
     let text = format!(
-        "[run]\nduration = \"40 s\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n\
+        "[run]\nduration = \"40 s\"\nwarmup = \"0 s\"\n[core]\nproxy = \"{path}\"\n\
          hops = [{{ rate = \"1 Gb/s\", delay = \"20 ms\" }}]\n[link]\ndelay = \"{delay} ms\"\n\
          queue = \"{queue} kB\"\n[link.fixed]\ndownlink_rate = \"{rate} Mb/s\"\nuplink_rate = \"{rate} Mb/s\"\n\
          [[station]]\nfile = \"{bytes} B\"\nstart_spread = \"0 s\"\n"
@@ -35,7 +35,7 @@ fn simulated(path: &str, (rate, delay, queue): (u32, u32, u32), bytes: u64) -> f
 type Times = Vec<[[f64; 2]; BYTES.len()]>;
 
 fn times() -> Times {
-    let both = |place, bytes| ["accelerator", "direct"].map(|path| simulated(path, place, bytes));
+    let both = |place, bytes| ["accelerator", "none"].map(|path| simulated(path, place, bytes));
     PLACES.iter().map(|place| BYTES.map(|bytes| both(*place, bytes))).collect()
 }
 

@@ -14,7 +14,7 @@ fn totals(text: &str, set: &[&str], seed: u64) -> Totals {
 #[test]
 fn retransmissions_in_fades_do_not_cause_more_retransmissions() {
     let text = include_str!("../../../scenarios/accelerator-lte.toml");
-    let set = ["link.lte_early.rate=58.1 Mb/s", "core.path=accelerator", "accelerator.profile=adaptive"];
+    let set = ["link.lte_early.rate=58.1 Mb/s", "core.proxy=accelerator", "accelerator.profile=adaptive"];
     for seed in [3, 8] {
         let share = totals(text, &set, seed).retransmission_share;
         assert!((0.05..0.14).contains(&share), "{share} sent again with seed {seed}");
@@ -26,7 +26,7 @@ fn retransmissions_in_fades_do_not_cause_more_retransmissions() {
 #[test]
 fn in_order_delivery_of_layer_2_does_not_reduce_the_rate() {
     let share = |seed| {
-        let text = "[run]\nduration = \"100 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
+        let text = "[run]\nduration = \"100 s\"\nwarmup = \"10 s\"\n[core]\nproxy = \"accelerator\"\n\
              [link.hspa]\nloss_percent = 0.0\nload_loss_percent = 0.0\n[[station]]\n";
         let totals = totals(text, &[], seed);
         (totals.link_sent_mbps / totals.link_capacity_mbps, totals.link_delay_p95_ms)
@@ -49,7 +49,7 @@ fn in_order_delivery_of_layer_2_does_not_reduce_the_rate() {
 fn partial_losses_are_not_taken_for_a_lower_rate() {
     for (percent, least) in [(70, 0.95), (40, 0.88)] {
         let text = format!(
-            "[run]\nduration = \"60 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
+            "[run]\nduration = \"60 s\"\nwarmup = \"10 s\"\n[core]\nproxy = \"accelerator\"\n\
              [tcp]\nreceive_buffer = \"16 MiB\"\nautotune = false\n\
              [link.lte_early]\nrate = \"95 Mb/s\"\nburst_loss_percent = {percent}.0\n[[station]]\n"
         );
@@ -64,7 +64,7 @@ fn partial_losses_are_not_taken_for_a_lower_rate() {
 /// not cause more retransmissions.
 #[test]
 fn with_a_large_window_a_fade_leaves_no_queue_of_retransmissions() {
-    let text = "[run]\nduration = \"100 s\"\nwarmup = \"10 s\"\n[core]\npath = \"accelerator\"\n\
+    let text = "[run]\nduration = \"100 s\"\nwarmup = \"10 s\"\n[core]\nproxy = \"accelerator\"\n\
          hops = [{ rate = \"1 Gb/s\", delay = \"1 ms\" }]\n\
          [tcp]\nprofile = \"linux-2.6\"\nreceive_buffer = \"16 MiB\"\nautotune = false\nsegment_size = \"1460 B\"\n\
          timestamps = false\ndsack = false\ndelayed_ack_timeout = \"200 ms\"\ndelayed_ack_adaptive = false\nquick_acks = 0\n\

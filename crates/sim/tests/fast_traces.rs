@@ -25,7 +25,7 @@ fn download(trace: &str, queue: &str, set: &[&str]) -> Totals {
 #[test]
 fn few_segments_are_sent_again_past_the_clients_window() {
     for trace in ["mmwave-driving", "mmwave-walking"] {
-        let totals = download(trace, "8 MB", &["core.path=accelerator"]);
+        let totals = download(trace, "8 MB", &["core.proxy=accelerator"]);
         let (again, used) = (totals.retransmission_share, totals.link_sent_mbps / totals.link_capacity_mbps);
         println!("{trace}: {again:.4} sent again, {used:.3} used");
         assert!(again <= 0.02 && used > 0.935, "{trace}: {again:.4} sent again, {used:.3} used");
@@ -46,7 +46,7 @@ fn a_client_of_any_window_gets_few_segments_again() {
         (2, "1 MB", "3 MiB", 0.6),
     ] {
         let (receive, send) = (format!("tcp.receive_buffer={window}"), format!("tcp.send_buffer={window}"));
-        let set = ["core.path=accelerator", "run.duration=8 s", "tcp.beyond_window=accept", &receive, &send];
+        let set = ["core.proxy=accelerator", "run.duration=8 s", "tcp.beyond_window=accept", &receive, &send];
         let totals = download(&format!("mmwave-walking:{seed}"), queue, &set);
         let (again, used) = (totals.retransmission_share, totals.link_sent_mbps / totals.link_capacity_mbps);
         println!("{queue}, {window}: {again:.4} sent again, {used:.3} used");
@@ -63,7 +63,7 @@ fn random_losses_do_not_lower_the_goodput() {
     {
         let text = format!(
             "[run]\nduration = \"20 s\"\nwarmup = \"5 s\"\n\
-             [core]\npath = \"accelerator\"\nhops = [{{ rate = \"10 Gb/s\", delay = \"5 ms\" }}]\n\
+             [core]\nproxy = \"accelerator\"\nhops = [{{ rate = \"10 Gb/s\", delay = \"5 ms\" }}]\n\
              [link]\ndelay = \"15 ms\"\nqueue = \"4 MB\"\n{loss}\n\
              [link.fixed]\ndownlink_rate = \"{rate} Mb/s\"\nuplink_rate = \"{} Mb/s\"\n[[station]]\n",
             rate / 5.0
@@ -85,7 +85,7 @@ fn a_repair_that_opens_the_window_does_not_overflow_the_queue() {
     {
         let text = format!(
             "[run]\nduration = \"12 s\"\nwarmup = \"3 s\"\n\
-             [core]\npath = \"accelerator\"\n\
+             [core]\nproxy = \"accelerator\"\n\
              hops = [{{ rate = \"10 Gb/s\", delay = \"5 ms\", queue = \"16 MB\" }}]\n\
              [link]\ndelay = \"{delay} ms\"\nqueue = \"{queue}\"\n\
              [link.fixed]\ndownlink_rate = \"{rate} Mb/s\"\nuplink_rate = \"100 Mb/s\"\n[[station]]\n"

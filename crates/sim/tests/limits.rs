@@ -132,8 +132,8 @@ fn shares_of_the_round_trip_add_up_to_at_most_one_with_losses() {
                         pattern = \"DSUUU\"\nrlc = \"am\"\nmax_harq_tx = 1\n[[station]]\ncount = 2\n\
                         downlink_sinr = \"-30 dB\"\nfading = \"12 dB\"\ncoherence = \"50 ms\"\nfile = \"30 kB\"\n";
     let mut full = 0;
-    for path in ["direct", "split-tcp"] {
-        let scenario = scenario::load("rare.toml", RARE, &[format!("core.path={path}")]).unwrap();
+    for path in ["none", "split-tcp"] {
+        let scenario = scenario::load("rare.toml", RARE, &[format!("core.proxy={path}")]).unwrap();
         for seed in 1..=16 {
             let run = simulate(&scenario, seed, None, &mut |_| {});
             let totals = &run.totals;

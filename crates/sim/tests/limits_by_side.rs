@@ -5,12 +5,12 @@ use paceline_sim::results::{GroupResult, Origin, Side};
 use paceline_sim::{Summary, scenario, simulate};
 
 /// Two hops with the proxy between them, and a cell of 20 MHz.
-const WIRED: &str = "[core]\npath_after = 1\nhops = [\
+const WIRED: &str = "[core]\nproxy_after = 1\nhops = [\
     { rate = \"1 Gb/s\", delay = \"20 ms\" }, { rate = \"1 Gb/s\", delay = \"10 ms\" }]\n";
 
 fn group(path: &str, text: &str, sets: &[&str]) -> GroupResult {
     let text = format!("[run]\nduration = \"10 s\"\nwarmup = \"1 s\"\n{text}");
-    let path = format!("core.path={path}");
+    let path = format!("core.proxy={path}");
     let sets: Vec<String> = sets.iter().chain([&&*path]).map(|set| (*set).to_owned()).collect();
     let scenario = scenario::load("limits.toml", &text, &sets).unwrap();
     let run = simulate(&scenario, 3, None, &mut |_| {});
@@ -25,7 +25,7 @@ fn group(path: &str, text: &str, sets: &[&str]) -> GroupResult {
 
 /// Checks the verdicts on the three paths: the side that a proxy must name, and words of each.
 fn verdicts(text: &str, sets: &[&str], side: Side, words: [&str; 3]) {
-    let paths = ["direct", "split-tcp", "accelerator"].into_iter().zip([None, Some(side), Some(side)]);
+    let paths = ["none", "split-tcp", "accelerator"].into_iter().zip([None, Some(side), Some(side)]);
     for ((path, side), words) in paths.zip(words) {
         let GroupResult { verdict, limiting_side, sides, .. } = group(path, text, sets);
         assert_eq!(limiting_side, side, "{path}: {verdict}");
@@ -64,7 +64,7 @@ fn a_narrow_hop_is_on_the_side_where_it_is() {
     let hop = "{ rate = \"5 Mb/s\", delay = \"20 ms\", queue = \"60 kB\" }";
     let wide = "{ rate = \"1 Gb/s\", delay = \"10 ms\" }";
     for (hops, side) in [([hop, wide], Side::Server), ([wide, hop], Side::Radio)] {
-        let text = format!("[core]\npath_after = 1\nhops = [{}]\n[[station]]\ncount = 2\n", hops.join(", "));
+        let text = format!("[core]\nproxy_after = 1\nhops = [{}]\n[[station]]\ncount = 2\n", hops.join(", "));
         verdicts(&text, &[], side, ["limited by the wired path"; 3]);
     }
 }

@@ -272,7 +272,7 @@ fn a_probe_measures_the_published_early_lte_channel() {
 fn proxies_deliver_whole_files_and_the_published_control_exceeds_a_small_window() {
     let run = |path: &str| {
         let text = format!(
-            "[run]\nduration = \"20 s\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n\
+            "[run]\nduration = \"20 s\"\nwarmup = \"0 s\"\n[core]\nproxy = \"{path}\"\n\
              [tcp]\nreceive_buffer = \"17520 B\"\nautotune = false\nbeyond_window = \"accept\"\n\
              [link]\ndelay = \"30 ms\"\nloss_percent = 0.5\n[link.fixed]\ndownlink_rate = \"6 Mb/s\"\n\
              [[station]]\ncount = 2\nflows = 2\nfile = \"400 kB\"\n\
@@ -280,21 +280,21 @@ fn proxies_deliver_whole_files_and_the_published_control_exceeds_a_small_window(
         );
         simulate(&with_trace(&text, ""), 3, None, &mut |_| {})
     };
-    let [direct, split, accelerated] = ["direct", "split-tcp", "accelerator"].map(run);
+    let [direct, split, accelerated] = ["none", "split-tcp", "accelerator"].map(run);
     for result in [&direct, &split, &accelerated] {
         assert!(result.flows.iter().all(|flow| flow.received_s.is_some()), "{:?}", result.flows);
     }
     // A window of 17,520 bytes in 60 ms carries 2.3 Mb/s. The adaptive control keeps a window that stays.
     let single = |path: &str, profile: &str| {
         let text = format!(
-            "[run]\nduration = \"15 s\"\nwarmup = \"5 s\"\n[core]\npath = \"{path}\"\n\
+            "[run]\nduration = \"15 s\"\nwarmup = \"5 s\"\n[core]\nproxy = \"{path}\"\n\
              [tcp]\nreceive_buffer = \"17520 B\"\nautotune = false\nbeyond_window = \"accept\"\n\
              [accelerator]\nprofile = \"{profile}\"\n\
              [link]\ndelay = \"30 ms\"\n[link.fixed]\ndownlink_rate = \"6 Mb/s\"\n[[station]]\n"
         );
         simulate(&with_trace(&text, ""), 3, None, &mut |_| {}).totals.goodput_mbps
     };
-    let (direct, kept) = (single("direct", "adaptive"), single("accelerator", "adaptive"));
+    let (direct, kept) = (single("none", "adaptive"), single("accelerator", "adaptive"));
     assert!(direct < kept && kept < 2.4, "{direct}, {kept}");
     let published = single("accelerator", "paper");
     assert!(published > 0.9 * 6.0 * 1448.0 / 1500.0, "{published}");
@@ -302,10 +302,10 @@ fn proxies_deliver_whole_files_and_the_published_control_exceeds_a_small_window(
 
 #[test]
 fn a_request_precedes_the_file_on_every_path() {
-    for path in ["direct", "split-tcp", "accelerator"] {
+    for path in ["none", "split-tcp", "accelerator"] {
         let run = |duration: &str, file: &str, request: &str| {
             let text = format!(
-                "[run]\nduration = \"{duration}\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n[link]\ndelay = \"30 ms\"\n\
+                "[run]\nduration = \"{duration}\"\nwarmup = \"0 s\"\n[core]\nproxy = \"{path}\"\n[link]\ndelay = \"30 ms\"\n\
                  [link.fixed]\ndownlink_rate = \"6 Mb/s\"\nuplink_rate = \"80 kb/s\"\n\
                  [[station]]\nfile = \"{file}\"\nstart_spread = \"0 s\"\n{request}\n"
             );
@@ -331,7 +331,7 @@ fn a_request_precedes_the_file_on_every_path() {
 fn a_proxy_stands_behind_the_configured_number_of_hops() {
     let run = |path: &str, after: &str| {
         let text = format!(
-            "[run]\nduration = \"8 s\"\nwarmup = \"0 s\"\n[core]\npath = \"{path}\"\n{after}\n\
+            "[run]\nduration = \"8 s\"\nwarmup = \"0 s\"\n[core]\nproxy = \"{path}\"\n{after}\n\
              hops = [{{ rate = \"1 Gb/s\", delay = \"1 ms\" }}, {{ rate = \"50 Mb/s\", delay = \"40 ms\" }}]\n\
              [link]\ndelay = \"10 ms\"\n[link.fixed]\ndownlink_rate = \"6 Mb/s\"\n\
              [[station]]\nfile = \"2 MB\"\nrequest = \"100 B\"\nstart_spread = \"0 s\"\n\
@@ -348,17 +348,13 @@ fn a_proxy_stands_behind_the_configured_number_of_hops() {
     };
     for path in ["split-tcp", "accelerator"] {
         let (behind_all, _) = run(path, "");
-        assert_eq!(run(path, "path_after = 2").0, behind_all, "{path}");
+        assert_eq!(run(path, "proxy_after = 2").0, behind_all, "{path}");
         // A proxy behind the first hop answers the server after 2 ms; an accelerator's handshake is end to
         // end.
-        let (near, _) = run(path, "path_after = 1");
+        let (near, _) = run(path, "proxy_after = 1");
         assert!(behind_all > 80.0 && near < 0.5 * behind_all, "{path}: {behind_all} ms, {near} ms");
     }
-    assert_eq!(
-        run("direct", "path_after = 0"),
-        run("direct", ""),
-        "without a proxy path_after has no effect"
-    );
+    assert_eq!(run("none", "proxy_after = 0"), run("none", ""), "without a proxy proxy_after has no effect");
 }
 
 #[test]
@@ -446,7 +442,7 @@ fn errors_in_link_tables_name_line_key_and_allowed_values() {
             "1\n",
             &["bad.toml:4", "not both"],
         ),
-        ("[link.fixed]\n[core]\npath = \"proxy\"\n", "", &["bad.toml:3", "core.path", "split-tcp"]),
+        ("[link.fixed]\n[core]\nproxy = \"proxy\"\n", "", &["bad.toml:3", "core.proxy", "split-tcp"]),
         ("[link.fixed]\n[accelerator]\nbeta = \"1 ms\"\n", "", &["accelerator.beta", "accelerator.alpha"]),
         ("[link.fixed]\n[split_tcp]\nbuffer = \"1 kB\"\n", "", &["split_tcp.buffer", "16 KiB"]),
     ] {

@@ -20,7 +20,7 @@ fn turns(turn: u64, pause: u64) -> String {
 
 fn run(trace: &str, queue: &str, jitter: &str) -> Totals {
     let text = include_str!("../../../scenarios/accelerator-trace.toml");
-    let set = ["run.duration=30 s", "core.path=accelerator"].map(String::from).to_vec();
+    let set = ["run.duration=30 s", "core.proxy=accelerator"].map(String::from).to_vec();
     let set = [set, vec![format!("link.queue={queue}"), format!("link.jitter={jitter}")]].concat();
     let scenario =
         scenario::load_with("pauses.toml", text, &set, &|_| Ok(trace.as_bytes().to_vec())).unwrap();

@@ -61,7 +61,7 @@ fn marks_hold_the_accelerators_queue_near_codels_target() {
         let result = run(
             &format!(
                 "[run]\nduration = \"25 s\"\nwarmup = \"5 s\"\n[tcp]\necn = \"on\"\n\
-                 [core]\npath = \"accelerator\"\n[link]\ndelay = \"15 ms\"\n\
+                 [core]\nproxy = \"accelerator\"\n[link]\ndelay = \"15 ms\"\n\
                  queue_discipline = \"{discipline}\"\n[link.fixed]\ndownlink_rate = \"10 Mb/s\"\n\
                  uplink_rate = \"1 Gb/s\"\n[[station]]\n"
             ),

@@ -79,7 +79,7 @@ fn acks_accumulate_over_the_samples() {
 
 #[test]
 fn the_accelerators_quantities_lead_from_startup_to_the_links_capacity() {
-    let text = "[run]\nduration = \"3 s\"\nwarmup = \"0 s\"\n[core]\npath = \"accelerator\"\n\
+    let text = "[run]\nduration = \"3 s\"\nwarmup = \"0 s\"\n[core]\nproxy = \"accelerator\"\n\
                 [link]\ndelay = \"15 ms\"\n[link.fixed]\ndownlink_rate = \"20 Mb/s\"\n[[station]]\n";
     let run = run(text);
     let states: Vec<_> = of(&run, 0).iter().filter_map(|sample| sample.accelerator).collect();
@@ -88,7 +88,7 @@ fn the_accelerators_quantities_lead_from_startup_to_the_links_capacity() {
     assert!(control.state.name() != "startup" && control.window < 1 << 20, "{control:?}");
     assert!((18e6..20e6).contains(&(control.capacity.0 as f64)), "{control:?}");
     assert!((30.0..32.0).contains(&control.min_rtt.as_millis_f64()), "{control:?}");
-    let direct = text.replace("accelerator", "direct");
+    let direct = text.replace("accelerator", "none");
     let scenario = scenario::load("series.toml", &direct, &[]).unwrap();
     assert!(simulate(&scenario, 1, None, &mut |_| {}).samples[0].accelerator.is_none());
 }

@@ -10,9 +10,9 @@ const QUEUES: [u32; 3] = [137_500, 550_000, 2_200_000];
 
 /// Stations behind one hop of 100 Mb/s with a round trip of 44 ms, each with a link of twice its rate.
 fn one_queue(path: &str, queue: u32, stations: &str) -> RunResult {
-    let after = if path == "accelerator" { "path_after = 1\n" } else { "" };
+    let after = if path == "accelerator" { "proxy_after = 1\n" } else { "" };
     let text = format!(
-        "[run]\nduration = \"25 s\"\nwarmup = \"5 s\"\n[core]\npath = \"{path}\"\n{after}\
+        "[run]\nduration = \"25 s\"\nwarmup = \"5 s\"\n[core]\nproxy = \"{path}\"\n{after}\
          hops = [{{ rate = \"10 Gb/s\", delay = \"5 ms\" }}, \
          {{ rate = \"100 Mb/s\", delay = \"15 ms\", queue = \"{queue} B\" }}]\n\
          [link]\ndelay = \"2 ms\"\nqueue = \"4 MB\"\n[link.fixed]\ndownlink_rate = \"200 Mb/s\"\n\
@@ -28,8 +28,7 @@ fn devices_behind_one_queue_lose_little_and_share_it() {
     for queue in QUEUES {
         for stations in [1, 2, 8, 32] {
             let stations = format!("[[station]]\ncount = {stations}\n");
-            let [own, direct] =
-                ["accelerator", "direct"].map(|path| one_queue(path, queue, &stations).totals);
+            let [own, direct] = ["accelerator", "none"].map(|path| one_queue(path, queue, &stations).totals);
             println!(
                 "{queue} B, {stations}: {:.1} Mb/s, {:.1}% again, Jain {:.2}, p95 {:.0} ms; CUBIC p95 {:.0} ms",
                 own.goodput_mbps,
@@ -54,7 +53,7 @@ fn devices_leave_connections_that_are_not_accelerated_their_part_of_a_queue() {
             };
             let five = "[[station]]\ncount = 5\n";
             let beside = one_queue("accelerator", queue, &format!("{five}{five}proxy = false\n{tcp}"));
-            let direct = one_queue("direct", queue, &format!("{five}{five}{tcp}"));
+            let direct = one_queue("none", queue, &format!("{five}{five}{tcp}"));
             println!(
                 "{queue} B beside {others}: devices {:.1} Mb/s, others {:.1}, {:.1}% again; direct {:.1} and {:.1}",
                 mean(&beside, 0..5),

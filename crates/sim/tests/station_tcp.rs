@@ -86,7 +86,7 @@ fn groups_of_one_link_have_their_own_tcp_and_results() {
 fn split_tcp_has_congestion_control_and_segment_size_of_each_station() {
     let text = format!(
         "{CELL}[[station]]\ntcp = {{ congestion_control = \"bbr\", segment_size = \"536 B\" }}\n\
-         [core]\npath = \"split-tcp\"\n"
+         [core]\nproxy = \"split-tcp\"\n"
     );
     let result = summary(&text);
     let relay = |group: usize| &result.groups[group].sides[1];

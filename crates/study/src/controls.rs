@@ -47,7 +47,7 @@ const KEYS: [(&str, &str); 10] = [
     ("tcp.congestion_control", "Congestion control"),
     ("tcp.pacing", "Pacing of the sender"),
     ("ack_filter.scheme", "ACK filter"),
-    ("core.path", "Path: proxy in front of the radio"),
+    ("core.proxy", "Path: proxy in front of the radio"),
     ("run.duration", "Simulated time"),
 ];
 /// Channel bandwidths (TS 36.104 Table 5.6-1, TS 38.101-1 and -2 Table 5.3.2-1), MHz.
@@ -155,7 +155,7 @@ mod tests {
         assert!(values(&nr, "cell.pattern").len() > 1 && values(&nr, "cell.bandwidth").contains(&"100 MHz"));
         let (_, trace) = of("accelerator-trace");
         assert!(values(&trace, "link.trace.downlink").len() > 3);
-        assert_eq!(values(&trace, "core.path"), ["direct", "split-tcp", "accelerator"]);
+        assert_eq!(values(&trace, "core.proxy"), ["none", "split-tcp", "accelerator"]);
     }
 
     #[test]

@@ -53,8 +53,8 @@ const ON_THE_LINK: f64 = 1500.0 / 1448.0;
 /// The scenario's text: with its words `@path`, `@proxy` and `@control` replaced.
 fn text(row: &Row, arm: Arm) -> String {
     let (path, after, proxy) = match arm {
-        Arm::Accelerator => ("path = \"accelerator\"", "path_after = 1", "proxy = false"),
-        Arm::Cubic | Arm::Bbr => ("path = \"direct\"", "", ""),
+        Arm::Accelerator => ("proxy = \"accelerator\"", "proxy_after = 1", "proxy = false"),
+        Arm::Cubic | Arm::Bbr => ("proxy = \"none\"", "", ""),
     };
     let control = if arm == Arm::Bbr { "bbr" } else { "cubic" };
     row.text

@@ -10,7 +10,7 @@ use paceline_live::probe;
 use paceline_net::Bytes;
 use paceline_report::text::describe;
 use paceline_sim::results::KernelConnection;
-use paceline_sim::scenario::Path;
+use paceline_sim::scenario::Proxy;
 use paceline_sim::{Scenario, Summary, Variant};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -56,10 +56,9 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let (name, scenario, states_control) = scenario_args::load_stating(&args.scenario.scenario(), CONTROL)?;
     let stations = stations(&args.station, scenario.station_count() as usize)?;
-    if scenario.core.path == Path::SplitTcp {
-        let problem =
-            "the simulated proxy forwards no bytes of real connections; allowed: direct, accelerator";
-        return Err(Failure::input(format!("core.path = split-tcp: {problem}")));
+    if scenario.core.proxy == Proxy::SplitTcp {
+        let problem = "the simulated proxy forwards no bytes of real connections; allowed: none, accelerator";
+        return Err(Failure::input(format!("core.proxy = split-tcp: {problem}")));
     }
     let stations = real_stations(&scenario, &stations, args.congestion_control.as_deref(), states_control)?;
     if args.command.is_empty() && stations.len() > 1 {

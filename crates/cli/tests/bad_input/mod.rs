@@ -292,7 +292,7 @@ fn tcp_and_station_values_out_of_range_are_refused() {
         ("station.0.flows=4294967296", "4294967295"),
         ("station.0.file=0 B", "1 B to 1024 GiB"),
         ("station.0.request=0 B", "1 B to 1 MiB"),
-        ("core.path_after=2", "0 to 1, the hops in core.hops"),
+        ("core.proxy_after=2", "0 to 1, the hops in core.hops"),
         ("station.0.start=86401 s", "0 s to 86400 s"),
         ("station.0.start_spread=86401 s", "0 s to 86400 s"),
     ]);

@@ -11,7 +11,7 @@ const LINK: &str = "[run]\nwarmup = \"2 s\"\n[core]\nhops = []\nPATH[link]\ndela
 fn kernel_tcp_fills_a_fixed_link_and_an_accelerated_one() {
     let Some(host) = EmulationHost::new(&["iperf3"]) else { return };
     let _server = host.serve("iperf3", 5201, &["iperf3", "-s"]);
-    for (folder, path) in [("direct", ""), ("accelerated", "path = \"accelerator\"\n")] {
+    for (folder, path) in [("direct", ""), ("accelerated", "proxy = \"accelerator\"\n")] {
         let download = ["--out", folder, "--", "iperf3", "-c", "198.18.0.1", "-R", "-t", "7"];
         let output = host.emulate(&LINK.replace("PATH", path), &download);
         assert_eq!(output.code, 0, "{output:?}");

@@ -11,7 +11,7 @@ const LINKS: [&str; 4] = ["single-station", "accelerator-3g", "accelerator-lte",
 /// Downloads a file to a station on the emulated link; it must arrive byte-exact.
 fn download(testbed: &Testbed, link: &str, file: &str) {
     let fetch = format!("curl -sS -o got http://{SERVER}:8000/{file}");
-    testbed.shell(&testbed.client, &format!("{PACELINE} emulate {link} --set core.path=direct -- {fetch}"));
+    testbed.shell(&testbed.client, &format!("{PACELINE} emulate {link} --set core.proxy=none -- {fetch}"));
     testbed.dir.assert_same(file, "got");
 }
 

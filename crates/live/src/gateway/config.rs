@@ -371,21 +371,29 @@ impl GatewayConfig {
     }
 }
 
-/// A note for each former name of a value that the configuration uses.
+/// A note for each former name of a key or value that the configuration uses.
 fn former_names(file: &str, text: &str) -> Vec<String> {
     let table: toml::Table = text.parse().unwrap_or_default();
+    let accelerator = table.get("accelerator").and_then(toml::Value::as_table);
+    let has = |key: &str| accelerator.is_some_and(|table| table.contains_key(key));
+    let keys = [("least_budget", "min_target_delay"), ("most_budget", "max_target_delay")];
+    let keys = keys.into_iter().filter(|(former, _)| has(former)).map(|(former, present)| {
+        format!(
+            "{file}: accelerator.{former} is called accelerator.{present} now; the next release does not accept the \
+             former name"
+        )
+    });
     let policies = table.get("policy").and_then(toml::Value::as_array).into_iter().flatten();
     let former =
         policies.filter(|policy| policy.get("action").and_then(toml::Value::as_str) == Some(FORMER_RELAY));
-    former
-        .map(|policy| {
+    let former = former.map(|policy| {
             let prefix = policy.get("prefix").and_then(toml::Value::as_str).unwrap_or("");
             format!(
                 "{file}: policy.action = \"{FORMER_RELAY}\" of {prefix} is now called \"relay\"; the next release does not \
                  accept the former name"
             )
-        })
-        .collect()
+        });
+    keys.chain(former).collect()
 }
 
 fn range<T: PartialOrd + std::fmt::Display>(key: &str, value: T, least: T, most: T) -> Result<(), String> {
@@ -437,8 +445,8 @@ mod tests {
             ("[accelerator]\ndevice_buffer = \"0 B\"", "accelerator.device_buffer = 0 B", "at least 16 KiB"),
             (
                 "[accelerator]\nmost_budget = \"1 ms\"",
-                "accelerator.most_budget = 1 ms",
-                "accelerator.least_budget",
+                "accelerator.max_target_delay = 1 ms",
+                "accelerator.min_target_delay",
             ),
             (TWICE, "policy.prefix = \"10.0.0.0/8\"", "each prefix once"),
         ] {

@@ -393,7 +393,7 @@ mod tests {
             ("sidelink.hysteresis=15", "sidelink.hysteresis"),
             ("sidelink.resource_blocks=51", "sidelink.resource_blocks"),
             ("cell.bandwidth=10 MHz", "cell"),
-            ("core.path=accelerator", "core"),
+            ("core.proxy=accelerator", "core"),
             ("accelerator.memory=1 MiB", "accelerator"),
             ("link.delay=1 ms", "link"),
             ("sidelink.subchannel=10", "sidelink.subchannel"),

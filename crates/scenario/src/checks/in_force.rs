@@ -1,6 +1,6 @@
 //! Keys that act only where another key has a certain value. Where that key is left out and its default is
 //! another value, they are refused: who writes them means to use them. Where it is stated they may stay, so
-//! that a comparison changes one key (`core.path = "direct"` beside `[accelerator]`). A resolved scenario has
+//! that a comparison changes one key (`core.proxy = "none"` beside `[accelerator]`). A resolved scenario has
 //! none that do not act.
 
 use crate::access::sidelink;
@@ -24,11 +24,11 @@ enum With {
 /// table in each group too. Derived: from the places where the models read each key;
 /// `crates/sim/tests/key_effects.rs` finds one that is missing.
 const RULES: [(&[&str], &str, With); 22] = [
-    (&["accelerator"], "core.path", With::Any(&["accelerator"])),
-    (&["split_tcp"], "core.path", With::Any(&["split-tcp"])),
-    (&["core.path_after"], "core.path", With::Not("direct")),
+    (&["accelerator"], "core.proxy", With::Any(&["accelerator"])),
+    (&["split_tcp"], "core.proxy", With::Any(&["split-tcp"])),
+    (&["core.proxy_after"], "core.proxy", With::Not("none")),
     (
-        &["accelerator.least_budget", "accelerator.most_budget"],
+        &["accelerator.min_target_delay", "accelerator.max_target_delay"],
         "accelerator.profile",
         With::Any(&["adaptive"]),
     ),
@@ -91,9 +91,9 @@ pub(crate) fn settings(path: &str) -> Vec<String> {
         let value = match with {
             With::Any(values) => values[0],
             With::Only(one) => one,
-            With::Not("direct") => "accelerator",
             With::Not("0 dB") => "1 dB",
             With::Not("0 ns") => "5 ms",
+            With::Not("none") if by == "core.proxy" => "accelerator",
             With::Not("none") => "indoor",
             With::Not("standing") => "back-and-forth",
             With::Not(_) => "2",
@@ -260,11 +260,11 @@ mod tests {
         for (text, message) in [
             (
                 "[accelerator]\nk = 3\n[[station]]\n",
-                "a.toml:1: accelerator: allowed: left out where core.path is \"direct\": it acts with core.path \
+                "a.toml:1: accelerator: allowed: left out where core.proxy is \"none\": it acts with core.proxy \
                  = \"accelerator\"",
             ),
             (
-                "[core]\npath = \"accelerator\"\n[accelerator]\nk = 3\n[[station]]\n",
+                "[core]\nproxy = \"accelerator\"\n[accelerator]\nk = 3\n[[station]]\n",
                 "a.toml:4: accelerator.k: allowed: left out where accelerator.profile is \"adaptive\": it acts \
                  with accelerator.profile = \"paper\"",
             ),
@@ -301,12 +301,12 @@ mod tests {
 
     #[test]
     fn they_stay_where_the_key_that_decides_is_stated() {
-        let text = "[core]\npath = \"accelerator\"\n[accelerator]\nflow_buffer = \"1 MiB\"\n[[station]]\n";
+        let text = "[core]\nproxy = \"accelerator\"\n[accelerator]\nflow_buffer = \"1 MiB\"\n[[station]]\n";
         assert_eq!(refusal(text, &[]), None);
-        assert_eq!(refusal(text, &["core.path=direct"]), None);
+        assert_eq!(refusal(text, &["core.proxy=none"]), None);
         let message = refusal("[[station]]\n", &["accelerator.flow_buffer=1 MiB"]);
         assert!(message.is_some_and(|message| message.contains("accelerator: allowed: left out")));
-        assert_eq!(refusal("[[station]]\n", &["core.path=direct", "accelerator.flow_buffer=1 MiB"]), None);
+        assert_eq!(refusal("[[station]]\n", &["core.proxy=none", "accelerator.flow_buffer=1 MiB"]), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::access::{cell, handover, link, sidelink};
 use crate::limits::{self, Problem};
 use crate::stations::MAX_STATIONS;
-use crate::{Access, Cells, Pairs, Path, Scenario, core_network, stations};
+use crate::{Access, Cells, Pairs, Proxy, Scenario, core_network, stations};
 use paceline_ran::Rat;
 
 /// Finds the first value that is not allowed.
@@ -12,9 +12,9 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), Problem> {
     limits::check("run", &scenario.run)?;
     core_network::check(&scenario.core, scenario.stations.len())?;
     if let Some(index) = scenario.stations.iter().position(|group| !group.proxy)
-        && scenario.core.path == Path::Direct
+        && scenario.core.proxy == Proxy::None
     {
-        let allowed = "left out where core.path = \"direct\", without a proxy";
+        let allowed = "left out where core.proxy = \"none\", without a proxy";
         return Err(Problem::because(&format!("station.{index}.proxy"), "false", allowed));
     }
     limits::check("accelerator", &scenario.accelerator)?;

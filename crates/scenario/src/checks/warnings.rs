@@ -18,8 +18,11 @@ const LTE_CQI_PER_PRB: f64 = 12.0;
 const NR_CQI_PER_PRB: f64 = 7.0;
 
 impl Scenario {
-    /// A sentence about each key whose value is allowed, and which does something else than it says.
+    /// A sentence about each key with a former name, and each one that does something else than it says.
     pub fn warnings(&self) -> Vec<String> {
+        self.renamed.iter().cloned().chain(self.of_cells()).collect()
+    }
+    fn of_cells(&self) -> Vec<String> {
         let Some(cells) = self.cells() else { return Vec::new() };
         let stations = self.station_count().div_ceil(self.served_cells() as u64);
         cells.fate_warning().into_iter().chain(cells.pucch_warning(stations)).collect()

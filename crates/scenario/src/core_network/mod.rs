@@ -3,7 +3,7 @@
 mod police;
 
 use super::limits::{self, Limit, Problem, Section, at_least, key, numbers, quantities, rates, relation};
-use super::path::Path;
+use super::proxy::Proxy;
 use super::queue::{self, Codel, QueueDiscipline};
 use paceline_net::{Bytes, CodelConfig, Duration, Rate};
 pub use police::{AckDirection, Police};
@@ -18,16 +18,16 @@ pub struct Core {
     /// The hops from the servers to the eNB, in this order, each in both directions.
     pub hops: Vec<Hop>,
     /// The proxy between the hops and the access.
-    pub path: Path,
+    pub proxy: Proxy,
     /// Number of hops ahead of the proxy. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub path_after: Option<usize>,
+    pub proxy_after: Option<usize>,
 }
 
 impl Core {
     /// The hops between the servers and the proxy, and the hops between the proxy and the access.
     pub fn around_path(&self) -> (&[Hop], &[Hop]) {
-        self.hops.split_at(self.path_after.unwrap_or(self.hops.len()))
+        self.hops.split_at(self.proxy_after.unwrap_or(self.hops.len()))
     }
 }
 
@@ -35,8 +35,8 @@ impl Default for Core {
     fn default() -> Self {
         Self {
             hops: vec![Hop::new(Rate(1_000_000_000), Duration::from_millis(5))],
-            path: Path::Direct,
-            path_after: None,
+            proxy: Proxy::None,
+            proxy_after: None,
         }
     }
 }
@@ -125,10 +125,10 @@ fn is_default_service_queue(packets: &u64) -> bool {
 
 impl Section for Core {
     fn limits() -> Vec<Limit<Self>> {
-        let within = |core: &Self| core.path_after.is_none_or(|after| after <= core.hops.len());
+        let within = |core: &Self| core.proxy_after.is_none_or(|after| after <= core.hops.len());
         let message = |core: &Self| format!("0 to {}, the hops in core.hops", core.hops.len());
         vec![
-            relation!(path_after?, "0 to the number of hops in core.hops", within)
+            relation!(proxy_after?, "0 to the number of hops in core.hops", within)
                 .message(message)
                 .unit("hops"),
         ]

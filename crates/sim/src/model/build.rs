@@ -125,14 +125,14 @@ impl Model {
 /// The proxy of a scenario, if it has one.
 fn pep(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Option<Pep> {
     let left_alone = groups.iter().map(|group| !group.proxy).collect();
-    match scenario.core.path {
-        scenario::Path::Direct => None,
-        scenario::Path::Accelerator => {
+    match scenario.core.proxy {
+        scenario::Proxy::None => None,
+        scenario::Proxy::Accelerator => {
             let config = scenario.accelerator.config(seed);
             let config = AcceleratorConfig { pacing_hint: accelerator_hint(scenario), ..config };
             Some(Pep::accelerator(Accelerator::new(config), crate::address::routes(scenario), left_alone))
         }
-        scenario::Path::SplitTcp => {
+        scenario::Proxy::SplitTcp => {
             let buffer = scenario.split_tcp.buffer;
             let configure = split_endpoints(scenario, groups);
             let split = Split::new(configure, buffer, Stream::new(seed, "split-tcp"));

@@ -69,7 +69,7 @@ mod tests {
         let set = ["tcp.pacing_pattern=DDSUU 6:4:4/30kHz", "tcp.pacing_phase=1 ms"];
         let Hint::Pattern { pattern, phase, .. } = hint(&set) else { panic!() };
         assert_eq!((pattern.to_string().as_str(), phase), ("DDSUU 6:4:4", Instant::from_millis(1)));
-        let proxy = ["core.path=accelerator", "accelerator.pacing=tdd", "accelerator.pacing_pattern=cell"];
+        let proxy = ["core.proxy=accelerator", "accelerator.pacing=tdd", "accelerator.pacing_pattern=cell"];
         let proxy = proxy.map(str::to_owned);
         let phase = |set: &[String]| match accelerator_hint(&load("cell.toml", CELL, set).unwrap()) {
             Hint::Pattern { phase, .. } => phase,
@@ -77,7 +77,7 @@ mod tests {
         };
         // The accelerator stands behind the hop, unless the scenario says otherwise.
         assert_eq!(phase(&proxy), Instant::from_nanos(2_500_000));
-        let before = [&proxy[..], &["core.path_after=0".into()]].concat();
+        let before = [&proxy[..], &["core.proxy_after=0".into()]].concat();
         assert_eq!(phase(&before), Instant::from_nanos(500_000 - 1200));
         let error = load("cell.toml", CELL, &["tcp.pacing_pattern=DDDSU".into()]).unwrap_err().to_string();
         assert!(error.contains("tcp.pacing_pattern") && error.contains("DDDSU/30kHz"), "{error}");

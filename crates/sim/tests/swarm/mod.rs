@@ -7,7 +7,7 @@ use paceline_net::{Bytes, DropReason, Instant, Stream};
 use paceline_ran::sidelink::FlowDirection;
 use paceline_sim::link::PipeStats;
 use paceline_sim::model::Access;
-use paceline_sim::scenario::{AcceleratorProfile, Path, Stations};
+use paceline_sim::scenario::{AcceleratorProfile, Proxy, Stations};
 use paceline_sim::{Model, scenario};
 use paceline_tcp::{EcnMode, Limit};
 use random::{pick, random_deployment, random_link, random_pairs, random_scenario};
@@ -191,10 +191,10 @@ fn packets_are_conserved_on_random_links() {
         if stream.chance(0.5) {
             scenario.tcp.ecn = EcnMode::On;
         }
-        scenario.core.path =
-            pick(&mut stream, &[Path::Direct, Path::Direct, Path::SplitTcp, Path::Accelerator]);
+        scenario.core.proxy =
+            pick(&mut stream, &[Proxy::None, Proxy::None, Proxy::SplitTcp, Proxy::Accelerator]);
         let hops = scenario.core.hops.len() as u64;
-        scenario.core.path_after = stream.chance(0.3).then(|| stream.below(hops + 1) as usize);
+        scenario.core.proxy_after = stream.chance(0.3).then(|| stream.below(hops + 1) as usize);
         if stream.chance(0.3) {
             scenario.accelerator.profile = AcceleratorProfile::Paper;
         }

@@ -15,10 +15,10 @@ use std::process::ExitCode;
 /// without and with the accelerator.
 const OVER_TIME: [(&str, &str, &[&str]); 5] = [
     ("time-3g-direct", "accelerator-3g", &["tcp.receive_buffer=64 KiB"]),
-    ("time-3g-accelerated", "accelerator-3g", &["core.path=accelerator"]),
+    ("time-3g-accelerated", "accelerator-3g", &["core.proxy=accelerator"]),
     ("time-lte-direct", "accelerator-lte", &[]),
-    ("time-lte-accelerated", "accelerator-lte", &["core.path=accelerator"]),
-    ("time-lte-adaptive", "accelerator-lte", &["core.path=accelerator", "accelerator.profile=adaptive"]),
+    ("time-lte-accelerated", "accelerator-lte", &["core.proxy=accelerator"]),
+    ("time-lte-adaptive", "accelerator-lte", &["core.proxy=accelerator", "accelerator.profile=adaptive"]),
 ];
 
 pub fn run(options: &Options) -> Outcome {

@@ -94,7 +94,7 @@ pub fn parts() -> Vec<Part> {
     let files = || ("station.file", owned(&FILES.map(|(name, _)| name)));
     let conditions = || ("link.lte_early.rate", owned(&CONDITIONS.map(|(_, rate, ..)| rate)));
     let chunk = "station.chunk=1460 B";
-    let accelerated = "core.path=accelerator";
+    let accelerated = "core.proxy=accelerator";
     let whole_run = ["run.duration=120 s", "run.warmup=0 s", "station.start_spread=0 s"];
     let (small, large) = ("accelerator-3g", "accelerator-lte");
     let part = |name, scenario, set: &[&str], over| Part { name, scenario, set: owned(set), over };

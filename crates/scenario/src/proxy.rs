@@ -1,4 +1,4 @@
-//! The proxy between the hops of the core network and the access: key `core.path`, and the tables
+//! The proxy between the hops of the core network and the access: key `core.proxy`, and the tables
 //! `[accelerator]` and `[split_tcp]` with its parameters.
 
 use super::PacingPattern;
@@ -11,13 +11,14 @@ use paceline_tcp::Variant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The proxy in the path of the packets.
+/// The proxy between servers and stations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Path {
+pub enum Proxy {
     /// No proxy.
     #[default]
-    Direct,
+    #[serde(alias = "direct")]
+    None,
     /// A TCP proxy (RFC 3135 §2.4): `[split_tcp]`.
     SplitTcp,
     /// The mobile accelerator: `[accelerator]`.
@@ -79,9 +80,11 @@ pub struct Accelerator {
     pub profile: AcceleratorProfile,
     /// Profile `adaptive`: smallest target of the queueing delay at the radio. The target grows where the
     /// queue becomes empty.
-    pub least_budget: Duration,
+    #[serde(alias = "least_budget")]
+    pub min_target_delay: Duration,
     /// Profile `adaptive`: largest target.
-    pub most_budget: Duration,
+    #[serde(alias = "most_budget")]
+    pub max_target_delay: Duration,
     /// Spacing of packets towards a device.
     #[serde(skip_serializing_if = "AcceleratorPacing::is_default")]
     #[schemars(extend("default" = AcceleratorPacing::default()))]
@@ -136,8 +139,8 @@ impl Default for Accelerator {
         let (config, paper) = (AcceleratorConfig::default(), PaperParameters::default());
         Self {
             profile: AcceleratorProfile::Adaptive,
-            least_budget: AdaptiveParameters::default().min_target_delay,
-            most_budget: AdaptiveParameters::default().max_target_delay,
+            min_target_delay: AdaptiveParameters::default().min_target_delay,
+            max_target_delay: AdaptiveParameters::default().max_target_delay,
             pacing: AcceleratorPacing::default(),
             pacing_pattern: None,
             pacing_phase: None,
@@ -162,9 +165,10 @@ impl Section for Accelerator {
     fn limits() -> Vec<Limit<Self>> {
         let span = || quantities("1 ms", "10 s");
         vec![
-            key!(least_budget, span()),
-            relation!(most_budget, "accelerator.least_budget to 10 s", |table| {
-                table.most_budget >= table.least_budget && table.most_budget <= Duration::from_secs(10)
+            key!(min_target_delay, span()),
+            relation!(max_target_delay, "accelerator.min_target_delay to 10 s", |table| {
+                table.max_target_delay >= table.min_target_delay
+                    && table.max_target_delay <= Duration::from_secs(10)
             }),
             key!(pacing_phase?, quantities("0 s", "20 ms")),
             key!(k, numbers(1..=65_536).unit("ACKs")),
@@ -200,8 +204,8 @@ impl Accelerator {
                     RateControl::Paper(PaperParameters { k, lambda, alpha, beta, mu, r_cap })
                 }
                 AcceleratorProfile::Adaptive => RateControl::Adaptive(AdaptiveParameters {
-                    min_target_delay: self.least_budget,
-                    max_target_delay: self.most_budget,
+                    min_target_delay: self.min_target_delay,
+                    max_target_delay: self.max_target_delay,
                     ..AdaptiveParameters::default()
                 }),
             },

@@ -1,0 +1,77 @@
+//! Former names of keys. They are accepted for one release.
+
+use toml_edit::{DocumentMut, TableLike};
+
+/// Former and present names, by table. Derived: from the releases' lists of changes.
+const RENAMED: [(&str, &str, &str); 4] = [
+    ("core", "path", "proxy"),
+    ("core", "path_after", "proxy_after"),
+    ("accelerator", "least_budget", "min_target_delay"),
+    ("accelerator", "most_budget", "max_target_delay"),
+];
+
+/// Gives the keys of a file their present names. A sentence for each one that had another.
+pub(crate) fn rename_keys(document: &mut DocumentMut) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (table, former, present) in RENAMED {
+        let Some(table_of) = document.get_mut(table).and_then(|item| item.as_table_like_mut()) else {
+            continue;
+        };
+        if table_of.contains_key(present) || !rename(table_of, former, present) {
+            continue;
+        }
+        notes.push(note(table, former, present));
+    }
+    notes
+}
+
+/// The same for a setting `key=value`.
+pub(crate) fn rename_setting(setting: &str) -> (String, Option<String>) {
+    for (table, former, present) in RENAMED {
+        let rest = setting.trim_start().strip_prefix(&format!("{table}.{former}"));
+        if let Some(rest) = rest.filter(|rest| rest.trim_start().starts_with('=')) {
+            return (format!("{table}.{present}{rest}"), Some(note(table, former, present)));
+        }
+    }
+    (setting.to_owned(), None)
+}
+
+fn note(table: &str, former: &str, present: &str) -> String {
+    format!(
+        "{table}.{former} is called {table}.{present} now; the next release does not accept the former name"
+    )
+}
+
+/// Renames a key in its place, with its comments.
+fn rename(table: &mut dyn TableLike, former: &str, present: &str) -> bool {
+    let Some((key, item)) = table.get_key_value(former).map(|(key, item)| (key.clone(), item.clone())) else {
+        return false;
+    };
+    table.remove(former);
+    table.insert(present, item);
+    if let Some(mut renamed) = table.key_mut(present) {
+        *renamed.leaf_decor_mut() = key.leaf_decor().clone();
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Proxy, load};
+
+    #[test]
+    fn former_names_are_accepted_with_a_note() {
+        let text =
+            "[core]\npath = \"accelerator\" # a comment\n[accelerator]\nmost_budget = \"1 s\"\n[[station]]\n";
+        let scenario = load("a.toml", text, &[]).unwrap();
+        assert_eq!((scenario.core.proxy, scenario.renamed.len()), (Proxy::Accelerator, 2));
+        assert!(scenario.warnings()[0].contains("core.path is called core.proxy now"));
+        let direct = load("a.toml", text, &["core.path=direct".to_owned()]).unwrap();
+        assert_eq!(direct.core.proxy, Proxy::None);
+        assert!(direct.to_toml().contains("proxy = \"none\""));
+        let error = load("a.toml", "[core]\npath = \"direct\"\nproxy = \"none\"\n[[station]]\n", &[]);
+        assert!(error.unwrap_err().to_string().contains("unknown field `path`"));
+        let error = load("a.toml", "[core]\npath = \"pep\"\n[[station]]\n", &[]).unwrap_err().to_string();
+        assert!(error.contains("core.proxy") && error.contains("accelerator"), "{error}");
+    }
+}

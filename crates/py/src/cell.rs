@@ -22,6 +22,6 @@ pub fn cell_facts(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<St
         };
         return Err(scenario_error(py, &error.to_string(), Some(&error)));
     }
-    let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell);
+    let facts = CellFacts::of(&scenario.cell_plan(), &scenario.cell).with_path(scenario);
     Ok(serde_json::to_string(&facts).expect("facts are plain data"))
 }

@@ -18,7 +18,7 @@ mod stations;
 mod tcp;
 
 pub use access::cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
-pub use access::cell::{Nr, Pattern, RatName, RlcMode, Scheduler};
+pub use access::cell::{GnbName, Lead, Lte, Nr, Pattern, RatName, RlcMode, Scheduler};
 pub use access::cellular::Cellular;
 pub use access::deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
 pub use access::handover::{Handover, HandoverFate, HandoverTrigger, Place};
@@ -95,7 +95,7 @@ const CELL_TABLES: [&str; 3] = ["cell", "deployment", "handover"];
 /// The table of the ACK filter, which is refused beside `[link]`.
 const FILTER_TABLE: &str = "ack_filter";
 /// Keys of a station's radio in a cell, which are refused beside `[link]` and `[sidelink]`.
-const CELL_KEYS: [&str; 4] = ["downlink_sinr", "uplink_sinr", "fading", "coherence"];
+const CELL_KEYS: [&str; 5] = ["downlink_sinr", "uplink_sinr", "fading", "coherence", "processing"];
 
 /// Table `[run]`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

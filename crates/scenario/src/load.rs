@@ -99,6 +99,9 @@ pub fn load_with(
         }
         scenario.complete_tcp();
         scenario.cell.resolve(&given);
+        if scenario.sidelink.is_some() {
+            scenario.cell.gnb = super::GnbName::Ideal; // pairs schedule themselves
+        }
         tables::check(&scenario)?;
         let whole = toml::Table::try_from(&scenario).expect("a scenario is made of tables and scalars");
         in_force::check(&whole, &given)

@@ -32,6 +32,10 @@ pub struct Stations {
     pub fading: Db,
     /// Coherence time of the SINR. Not beside `[deployment]` or `[link]`.
     pub coherence: Duration,
+    /// Time that a packet takes in the stack of these stations above PDCP, in each direction. It comes on top
+    /// of `cell.decode_delay`. Not beside `[link]`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub processing: Duration,
     /// The way of these stations in a deployment: they begin at the first place, outside of buildings, and
     /// move to the others at `deployment.speed_kmh`, each in a straight line. If left out, each has a random
     /// place.
@@ -91,6 +95,7 @@ impl Default for Stations {
             uplink_sinr: SinrRange::fixed(10.0),
             fading: Db(0.0),
             coherence: Duration::from_millis(20),
+            processing: Duration::ZERO,
             path: Vec::new(),
             path_returns: false,
             peer: true,
@@ -115,6 +120,11 @@ impl Default for Stations {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn is_true(flag: &bool) -> bool {
     *flag
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(time: &Duration) -> bool {
+    *time == Duration::ZERO
 }
 
 /// Transport protocol of a station's data.
@@ -172,6 +182,7 @@ impl Section for Stations {
             key!(uplink_sinr, sinr()),
             key!(fading, quantities("0 dB", "20 dB")),
             key!(coherence, quantities("1 ms", "100 s")),
+            key!(processing, quantities("0 ms", "100 ms")),
             relation!(path_returns, "false without path", |group: &Self| {
                 !group.path_returns || !group.path.is_empty()
             }),

@@ -4,12 +4,14 @@
 mod latency;
 mod rates;
 mod slots;
+mod terms;
 
 pub use latency::{Latencies, Span};
 pub use rates::{DirectionRate, Overhead, Rates};
 pub use slots::SlotFacts;
+pub use terms::Term;
 
-use crate::scenario::{self, CellPlan};
+use crate::scenario::{self, CellPlan, Scenario};
 use paceline_ran::Rat;
 use paceline_ran::nr::carrier::{FrequencyRange, subcarrier_khz};
 use serde::Serialize;
@@ -50,6 +52,12 @@ pub struct CellFacts {
 }
 
 impl CellFacts {
+    /// The same facts with the terms of the latencies that lie outside of the cell.
+    #[must_use]
+    pub fn with_path(mut self, scenario: &Scenario) -> Self {
+        self.latency.terms.extend(terms::outside(scenario));
+        self
+    }
     /// The facts of a plan; `cell` has the bandwidths and timers.
     pub fn of(plan: &CellPlan, cell: &scenario::Cell) -> Self {
         let slots = slots::of(plan);

@@ -37,6 +37,7 @@ pub(crate) fn cell(scenario: &Scenario, groups: &[&Stations], seed: u64) -> Cell
                 },
                 None => stated_link(group, clock, &mut place),
             },
+            processing: group.processing,
             uplink_buffer: Box::new(AckFilter::new(filter)),
         }
     });
@@ -119,7 +120,9 @@ fn policy(scheduler: scenario::Scheduler) -> Policy {
 
 fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
     let clock = SlotClock::new(plan.numerology);
+    let lead = cell.lead();
     CellConfig {
+        downlink_lead: clock.duration(SlotSpan(u64::from(lead.slots))) + lead.radio,
         rat: plan.rat,
         numerology: plan.numerology,
         duplex: plan.duplex,

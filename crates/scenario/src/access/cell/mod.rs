@@ -8,6 +8,7 @@
 
 mod ack_filter;
 mod allowed;
+mod lead;
 mod nr;
 mod pattern;
 mod plan;
@@ -16,6 +17,7 @@ mod plan_tests;
 
 pub use ack_filter::AckFilter;
 pub(crate) use allowed::check;
+pub use lead::{GnbName, Lead, Lte};
 pub use nr::{ConfiguredGrant, McsTableName, Nr};
 pub use pattern::{CommonPeriod, Pattern};
 pub use plan::CellPlan;
@@ -67,6 +69,9 @@ pub struct Cell {
     /// Chosen as default: the mode that repeats fewer blocks, where it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_mode: Option<AckModeName>,
+    /// Base station whose leads the cell has: from a decision to the slot on the air.
+    #[serde(skip_serializing_if = "GnbName::is_default")]
+    pub gnb: GnbName,
     /// Channel bandwidth of the downlink (TS 36.104 Table 5.6-1; TS 38.101-1 and -2 Table 5.3.2-1); of both
     /// directions in TDD.
     pub bandwidth: Hertz,
@@ -166,6 +171,9 @@ pub struct Cell {
     pub retx_bsr_timer: Duration,
     /// Size of the grant that answers a scheduling request. The default has room for a BSR and one ACK.
     pub sr_grant: Bytes,
+    /// Keys that only LTE has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lte: Option<Lte>,
     /// Keys that only NR has. Defaults without a source of their own are those of srsRAN_Project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nr: Option<Nr>,
@@ -183,6 +191,7 @@ impl Default for Cell {
             tdd_configuration: None,
             special_subframe: None,
             ack_mode: None,
+            gnb: GnbName::default(),
             bandwidth: Hertz(20_000_000),
             uplink_bandwidth: None,
             pucch_prb: 4,
@@ -225,6 +234,7 @@ impl Default for Cell {
             periodic_bsr_timer: Duration::from_millis(5),
             retx_bsr_timer: Duration::from_millis(320),
             sr_grant: Bytes(80),
+            lte: None,
             nr: None,
         }
     }

@@ -24,6 +24,7 @@ TABLES = (
     "queues",
     "routers",
     "policers",
+    "pings",
 )
 """Names of the tables of results."""
 

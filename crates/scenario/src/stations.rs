@@ -16,6 +16,11 @@ use std::fmt;
 /// grow with the stations.
 pub(super) const MAX_STATIONS: u64 = 1000;
 
+/// Time between pings: that of ping(8).
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+/// Payload of a ping: that of ping(8).
+const PING_PAYLOAD: Bytes = Bytes(56);
+
 /// Table `[[station]]`: stations of one kind.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -60,10 +65,16 @@ pub struct Stations {
     pub traffic: Traffic,
     /// Bit rate of each UDP flow, with IP and UDP headers.
     pub udp_rate: Rate,
-    /// Times between the datagrams of a UDP flow.
+    /// Times between the datagrams of a UDP flow, or between pings.
     pub udp_arrivals: UdpArrivals,
     /// Payload of a UDP datagram.
     pub udp_payload: Bytes,
+    /// Time between pings; their mean with `udp_arrivals = "poisson"`. ping(8) has 1 s.
+    #[serde(skip_serializing_if = "is_default_interval")]
+    pub ping_interval: Duration,
+    /// Payload of a ping and of its answer. ping(8) has 56 B, which are 84 B with its headers.
+    #[serde(skip_serializing_if = "is_default_payload")]
+    pub ping_payload: Bytes,
     /// Size of each transfer. If left out, transfers do not end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Bytes>,
@@ -106,6 +117,8 @@ impl Default for Stations {
             udp_rate: Rate(1_000_000),
             udp_arrivals: UdpArrivals::Constant,
             udp_payload: Bytes(1472),
+            ping_interval: PING_INTERVAL,
+            ping_payload: PING_PAYLOAD,
             file: None,
             request: None,
             chunk: None,
@@ -127,6 +140,15 @@ fn is_zero(time: &Duration) -> bool {
     *time == Duration::ZERO
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_default_interval(time: &Duration) -> bool {
+    *time == PING_INTERVAL
+}
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_default_payload(bytes: &Bytes) -> bool {
+    *bytes == PING_PAYLOAD
+}
+
 /// Transport protocol of a station's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -135,6 +157,9 @@ pub enum Traffic {
     Tcp,
     /// UDP flows, as of a probe: the receiver answers each datagram with a short one.
     Udp,
+    /// Pings: single datagrams whose answers are as long, sent by the server (`direction = "download"`) or by
+    /// the station (`"upload"`). The results have their round trips and one-way delays, in a cell by part.
+    Ping,
 }
 
 /// Times between the datagrams of a UDP flow.
@@ -176,7 +201,10 @@ impl Section for Stations {
         vec![
             key!(udp_rate, rates()),
             key!(udp_payload, quantities("1 B", "8972 B")),
-            relation!(chunk?, "left out with traffic = \"udp\"", |group| group.traffic == Traffic::Tcp),
+            key!(ping_interval, quantities("100 us", "86400 s")),
+            key!(ping_payload, quantities("1 B", "8972 B")),
+            relation!(chunk?, "left out with traffic other than \"tcp\"", |group| group.traffic
+                == Traffic::Tcp),
             key!(count, numbers(1..=MAX_STATIONS).unit("stations")),
             key!(downlink_sinr, sinr()),
             key!(uplink_sinr, sinr()),

@@ -58,7 +58,7 @@ pub struct Cell {
     pub(super) allocations: Vec<(usize, u16)>,
     active_slots: u64,
     block_sink: Option<BlockSink>,
-    watched: Option<Watched>,
+    pub(super) watched: Vec<Watched>,
     pub(super) responder: Responder,
     pub(super) configured: ConfiguredGrants,
     processing: Processing,
@@ -116,7 +116,7 @@ impl Cell {
             allocations: Vec::new(),
             active_slots: 0,
             block_sink: None,
-            watched: None,
+            watched: Vec::new(),
             responder: Responder::new(seed),
             displaced: Vec::new(),
             configured,
@@ -233,7 +233,7 @@ impl Cell {
     pub fn watch(&mut self, station: usize, sink: StepSink) {
         self.stations[station].downlink.watched = true;
         self.stations[station].uplink.watched = true;
-        self.watched = Some(Watched { station, sink });
+        self.watched.push(Watched { station, sink });
     }
 
     pub(super) fn wake(&mut self, now: Instant) {
@@ -293,6 +293,9 @@ impl Cell {
         if !station.downlink.delivery_due(slot) && !station.uplink.delivery_due(slot) {
             return;
         }
+        if station.downlink.mac.delivery_due(slot) || station.uplink.mac.delivery_due(slot) {
+            station.active_at = Some(slot);
+        }
         // In AM, a delivery can create uplink data: a status report or a retransmission.
         let was_empty = station.uplink.bearer.rlc.is_am() && station.uplink_available() == 0;
         let Station { downlink, uplink, .. } = station;
@@ -305,6 +308,14 @@ impl Cell {
         if station.count_radio_link_failures() {
             self.fail_link(slot, index);
         }
+    }
+
+    /// Whether a station gets grants without a request.
+    fn grants_unasked(&self, slot: Slot) -> bool {
+        let grants = self.config.access.proactive.as_ref();
+        grants.is_some_and(|grants| {
+            self.stations.iter().any(|station| station.connected() && grants.serve(slot, station.active_at))
+        })
     }
 
     /// A packet enters the buffer of its direction.
@@ -367,10 +378,11 @@ impl Cell {
                 let (clock, tdd) = (self.clock, matches!(self.config.duplex, Duplex::Tdd(_)));
                 sink(CapturedBlock { station, direction, slot, process, clock, tdd, pdu });
             }
-            if let Some(watched) = self.watched.as_mut().filter(|own| own.station == transmission.station) {
-                let times = (self.clock.start(slot), self.clock.start(times.2));
+            let times = (self.clock.start(slot), self.clock.start(times.2));
+            for watched in self.watched.iter_mut().filter(|own| own.station == transmission.station) {
                 watched.sent(times, transmission.direction, transmission.process, link);
             }
+            link.carried.clear();
             if transmission.direction == Direction::Down && decoded && in_random_access {
                 self.resolve_by_msg4(slot, transmission.station, transmission.process);
             }
@@ -424,9 +436,7 @@ impl Node for Cell {
         } else {
             (usize::from(from.0) - 1, Direction::Up)
         };
-        if let Some(watched) = &mut self.watched {
-            watched.arrived(now, index, direction, &packet);
-        }
+        self.watched.iter_mut().for_each(|watched| watched.arrived(now, index, direction, &packet));
         let Station { downlink, uplink, .. } = &mut self.stations[index];
         let link = if direction == Direction::Down { downlink } else { uplink };
         link.mac.stats.packets_in += 1;
@@ -446,7 +456,7 @@ impl Node for Cell {
             self.processing.hold(self.clock.start(slot), first, &mut self.output);
             let next = slot + SlotSpan(1);
             self.earliest_slot = next;
-            let idle = self.stations.iter().all(Station::idle);
+            let idle = self.stations.iter().all(Station::idle) && !self.grants_unasked(slot);
             let moving = self.moving.as_ref().map(|moving| moving.next_slot(slot));
             self.next_slot = if idle { moving } else { Some(next) };
             if let Some(at) = self.processing.next_arrival().filter(|_| idle) {

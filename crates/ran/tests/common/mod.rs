@@ -63,12 +63,13 @@ pub fn config() -> CellConfig {
         downlink_buffer: Bytes(1 << 20),
         access: AccessConfig {
             sr_period: SlotSpan(10),
-            sr_prohibit: 0,
+            sr_prohibit: SlotSpan(0),
             dsr_trans_max: 64,
             sr_detection: 1.0,
             periodic_bsr: SlotSpan(5),
             retx_bsr: SlotSpan(320),
             sr_grant: 80,
+            proactive: None,
         },
         random_access: RandomAccessConfig {
             connected_at_start: true,

@@ -313,13 +313,14 @@ const CARRIER_KEYS: [&str; 17] = [
     "nr",
 ];
 /// Keys of `[cell.nr]` that have none.
-const UNUSED_NR_KEYS: [&str; 8] = [
+const UNUSED_NR_KEYS: [&str; 9] = [
     "layers",
     "uplink_layers",
     "antennas",
     "uplink_antennas",
     "scheduling_lead",
     "radio_lead",
+    "sr_prohibit_timer",
     "harq_processes",
     "configured_grant",
 ];
@@ -348,8 +349,16 @@ pub(crate) fn unused_in_nr(given: &dyn Fn(&str) -> bool) -> Option<String> {
     cell.chain(nr).chain(own).find(|key| given(key))
 }
 /// Keys of `[cell]` that a table with defaults leaves out.
-const OPTIONAL_CELL_KEYS: [&str; 7] =
-    ["tdd_configuration", "special_subframe", "ack_mode", "uplink_scheduler", "discard_timer", "gnb", "lte"];
+const OPTIONAL_CELL_KEYS: [&str; 8] = [
+    "tdd_configuration",
+    "special_subframe",
+    "ack_mode",
+    "uplink_scheduler",
+    "discard_timer",
+    "gnb",
+    "lte",
+    "proactive_grant",
+];
 /// The first key that pairs in LTE do not have.
 pub(crate) fn unused_in_lte(given: &dyn Fn(&str) -> bool) -> Option<String> {
     ["subchannel", "psfch_period"].map(|key| format!("sidelink.{key}")).into_iter().find(|key| given(key))

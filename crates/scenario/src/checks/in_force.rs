@@ -22,7 +22,7 @@ enum With {
 /// Keys, the key that decides, and its values. `station` stands for each group of stations, and `tcp` for its
 /// table in each group too. Derived: from the places where the models read each key;
 /// `crates/sim/tests/key_effects.rs` finds one that is missing.
-const RULES: [(&[&str], &str, With); 22] = [
+const RULES: [(&[&str], &str, With); 24] = [
     (&["accelerator"], "core.path", With::Any(&["accelerator"])),
     (&["split_tcp"], "core.path", With::Any(&["split-tcp"])),
     (&["core.path_after"], "core.path", With::Not("direct")),
@@ -52,11 +52,9 @@ const RULES: [(&[&str], &str, With); 22] = [
         With::Any(&["true"]),
     ),
     (&["tcp.stretch_ack_timeout", "tcp.stretch_ack_duplicates"], "tcp.stretch_ack_segments", With::Not("1")),
-    (
-        &["station.udp_rate", "station.udp_arrivals", "station.udp_payload"],
-        "station.traffic",
-        With::Any(&["udp"]),
-    ),
+    (&["station.udp_rate", "station.udp_payload"], "station.traffic", With::Any(&["udp"])),
+    (&["station.udp_arrivals"], "station.traffic", With::Any(&["udp", "ping"])),
+    (&["station.ping_interval", "station.ping_payload"], "station.traffic", With::Any(&["ping"])),
     (&["station.chunk_interval"], "station.chunk", With::Present),
     (&["station.coherence"], "station.fading", With::Not("0 dB")),
     (&["sidelink.selection_period", "sidelink.hysteresis"], "sidelink.selection", With::Any(&["best-cqi"])),

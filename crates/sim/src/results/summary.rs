@@ -140,6 +140,10 @@ impl Summary {
     pub fn policers_csv(&self) -> Option<String> {
         self.runs.iter().any(|run| !run.policers.is_empty()).then(|| tables::policers_csv(&self.runs))
     }
+    /// `pings.csv`; none without pings.
+    pub fn pings_csv(&self) -> Option<String> {
+        self.runs.iter().any(|run| !run.pings.is_empty()).then(|| tables::pings_csv(&self.runs))
+    }
     /// Text of `timeseries.csv`.
     pub fn timeseries_csv(&self) -> String {
         tables::timeseries_csv(&self.runs)

@@ -14,6 +14,7 @@ mod pattern;
 mod plan;
 #[cfg(test)]
 mod plan_tests;
+mod proactive;
 
 pub use ack_filter::AckFilter;
 pub(crate) use allowed::check;
@@ -21,6 +22,7 @@ pub use lead::{GnbName, Lead, Lte};
 pub use nr::{ConfiguredGrant, McsTableName, Nr};
 pub use pattern::{CommonPeriod, Pattern};
 pub use plan::CellPlan;
+pub use proactive::ProactiveGrant;
 
 use crate::limits;
 use paceline_net::units::Hertz;
@@ -135,7 +137,8 @@ pub struct Cell {
     /// Period of the scheduling request occasions on PUCCH (TS 36.213 Table 10.1.5-1). In TDD every occasion
     /// stands in an uplink slot, so that the period is a multiple of the pattern's.
     pub sr_period: Duration,
-    /// sr-ProhibitTimer, in scheduling request periods.
+    /// sr-ProhibitTimer of TS 36.331, in scheduling request periods; in NR, where `cell.nr.sr_prohibit_timer` is
+    /// left out.
     pub sr_prohibit: u64,
     /// Probability that the eNB detects a scheduling request. TS 36.104 §8.3 requires 0.99 on PUCCH.
     pub sr_detection: f64,
@@ -171,6 +174,9 @@ pub struct Cell {
     pub retx_bsr_timer: Duration,
     /// Size of the grant that answers a scheduling request. The default has room for a BSR and one ACK.
     pub sr_grant: Bytes,
+    /// Grants that stations get without a scheduling request. If left out, none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proactive_grant: Option<ProactiveGrant>,
     /// Keys that only LTE has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lte: Option<Lte>,
@@ -234,6 +240,7 @@ impl Default for Cell {
             periodic_bsr_timer: Duration::from_millis(5),
             retx_bsr_timer: Duration::from_millis(320),
             sr_grant: Bytes(80),
+            proactive_grant: None,
             lte: None,
             nr: None,
         }

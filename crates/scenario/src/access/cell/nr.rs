@@ -60,6 +60,9 @@ pub struct Nr {
     /// left out, that of `cell.gnb`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radio_lead: Option<Duration>,
+    /// sr-ProhibitTimer (TS 38.331 SchedulingRequestConfig). If left out, `cell.sr_prohibit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sr_prohibit_timer: Option<Duration>,
     /// HARQ processes of the downlink (TS 38.331 nrofHARQ-ProcessesForPDSCH). The uplink has 16 (TS 38.214
     /// §6.1).
     pub harq_processes: u8,
@@ -138,6 +141,7 @@ impl Default for Nr {
             gnb_slots: 2,
             scheduling_lead: None,
             radio_lead: None,
+            sr_prohibit_timer: None,
             harq_processes: 16,
             rlc_um_sn: 12,
             rlc_am_sn: 18,
@@ -185,6 +189,7 @@ impl Section for Nr {
             key!(gnb_slots, numbers(0..=8).unit("slots")),
             key!(scheduling_lead?, numbers(0..=MAX_LEAD_SLOTS).unit("slots")),
             key!(radio_lead?, quantities("0 ms", MAX_RADIO_LEAD)),
+            key!(sr_prohibit_timer?, one_of_ms(&[1, 2, 4, 8, 16, 32, 64, 128])),
             key!(harq_processes, one_of(&[2, 4, 6, 8, 10, 12, 16]).unit("processes")),
             key!(rlc_um_sn, one_of(&[6, 12]).unit("bits")),
             key!(rlc_am_sn, one_of(&[12, 18]).unit("bits")),

@@ -12,7 +12,7 @@ use paceline_net::{Duration, Instant, Output, Packet};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A waiting packet: by the end of its wait, and among equal ones in the order of arrival.
-type Waiting = BTreeMap<(Instant, u64), (usize, Direction, Packet)>;
+type Waiting<T> = BTreeMap<(Instant, u64), T>;
 
 /// The packets of a cell that wait for processing.
 pub(super) struct Processing {
@@ -23,9 +23,9 @@ pub(super) struct Processing {
     /// Whether a station's is not zero.
     any_station: bool,
     /// Towards the buffers.
-    arriving: Waiting,
+    arriving: Waiting<(usize, Direction, Packet)>,
     /// Towards the stations' hosts.
-    leaving: Waiting,
+    leaving: Waiting<(usize, Packet)>,
     arrivals: u64,
 }
 
@@ -76,7 +76,7 @@ impl Processing {
                     let station = usize::from(port.0) - 1;
                     self.arrivals += 1;
                     let at = now + self.stations[station];
-                    self.leaving.insert((at, self.arrivals), (station, Direction::Down, packet));
+                    self.leaving.insert((at, self.arrivals), (station, packet));
                 }
                 other => output.push_back(other),
             }
@@ -85,7 +85,7 @@ impl Processing {
     /// Releases the packets whose wait in a stack has ended by `now`.
     pub fn release(&mut self, now: Instant, output: &mut VecDeque<Output>) {
         while let Some(first) = self.leaving.first_entry().filter(|first| first.key().0 <= now) {
-            let (station, _, packet) = first.remove();
+            let (station, packet) = first.remove();
             output.push_back(Output::Transmit(station_port(station), packet));
         }
     }
@@ -93,12 +93,11 @@ impl Processing {
     pub fn next_release(&self) -> Option<Instant> {
         self.leaving.first_key_value().map(|((at, _), _)| *at)
     }
-    /// Number of waiting packets: towards a station, and from it.
+    /// Number of packets that wait before a buffer: towards a station, and from it.
     pub fn held(&self, station: usize) -> (u64, u64) {
-        let count = |waiting: &Waiting, direction| {
-            waiting.values().filter(|(of, way, _)| *of == station && *way == direction).count() as u64
+        let count = |direction| {
+            self.arriving.values().filter(|(of, way, _)| *of == station && *way == direction).count() as u64
         };
-        let down = count(&self.arriving, Direction::Down) + count(&self.leaving, Direction::Down);
-        (down, count(&self.arriving, Direction::Up))
+        (count(Direction::Down), count(Direction::Up))
     }
 }

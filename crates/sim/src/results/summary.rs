@@ -211,6 +211,7 @@ mod tests {
             handovers: Vec::new(),
             routers: Vec::new(),
             policers: Vec::new(),
+            pings: Vec::new(),
             kernel_connections: Vec::new(),
             senders: Vec::new(),
             samples: Vec::new(),

@@ -15,7 +15,8 @@ pub enum GnbName {
     Ideal,
     /// srsRAN with a software radio. NR: a scheduling lead of 1 slot and a radio lead of 3 slots of 30 kHz,
     /// its defaults as Gong et al., "Towards URLLC with Open-Source 5G Software" (2025), found and measured
-    /// them. LTE: srsRAN 4G sends 4 subframes after the one whose reception precedes the decision
+    /// them; one slot from a reception to the decision, which their bounds of 5 slots for the downlink and 9
+    /// from a scheduling request to the data have besides. LTE: srsRAN 4G sends 4 subframes after the one whose reception precedes the decision
     /// (`TX_ENB_DELAY`), which is a scheduling lead of 3 subframes.
     Srsran,
 }
@@ -31,6 +32,13 @@ impl GnbName {
         match self {
             Self::Ideal => "ideal",
             Self::Srsran => "srsran",
+        }
+    }
+    /// Whole slots between a reception and the decision in NR.
+    pub(super) const fn reaction_slots(self) -> u8 {
+        match self {
+            Self::Ideal => 2,
+            Self::Srsran => 1,
         }
     }
     fn lead(self, rat: RatName) -> Lead {

@@ -275,7 +275,10 @@ impl Cell {
             // One slot: N1/2 is at most 10 of its 14 symbols (TS 38.214 Table 5.3-1).
             self.decode_delay = Duration::from_nanos(1_000_000 >> self.mu().unwrap_or(0));
         }
-        self.nr.get_or_insert_default();
+        let nr = self.nr.get_or_insert_default();
+        if !given("cell.nr.gnb_slots") {
+            nr.gnb_slots = self.gnb.reaction_slots();
+        }
     }
     /// Numerology of an NR cell; none where the spacing is not allowed.
     fn mu(&self) -> Option<u8> {

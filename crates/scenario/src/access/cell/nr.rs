@@ -49,8 +49,8 @@ pub struct Nr {
     /// from `min_k1` on that lead into uplink slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k1: Option<Vec<u8>>,
-    /// Whole slots that the gNB needs between a reception and the slot of its decision. Chosen: srsRAN has 1
-    /// to 2.
+    /// Whole slots that the gNB needs between a reception and its decision. If left out, that of `cell.gnb`: 1
+    /// of `srsran`; 2 of `ideal`, chosen within the 1 to 2 of srsRAN.
     pub gnb_slots: u8,
     /// Slots from the scheduler's decision, of a downlink block or a grant, to the end of its processing. The
     /// decision knows what has arrived until then. If left out, that of `cell.gnb`.

@@ -12,6 +12,8 @@
   mdBook builds the site: mdBook itself compiles for minutes, and so does not run in `make test`.
 - A release in CHANGELOG.md has at most a dozen entries; CITATION.cff names the version of Cargo.toml.
 - Every word of docs/glossary.md stands in the code or the documents beside it, and has a meaning.
+- The table of measured networks in docs/validation.md is that of docs/figures/measured, the folder of
+  `paceline reproduce measured`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+
+from published_table import table
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Two pages of A4 with 55 lines each (chosen: a usual page of plain text in 10-point type).
@@ -205,9 +209,16 @@ def glossary() -> Iterator[str]:
                 yield f"docs/glossary.md: {word} does not stand in the code"
 
 
+def measured() -> Iterator[str]:
+    """The table of measured networks, unless it is that of its file."""
+    page = (REPOSITORY / "docs/validation.md").read_text(encoding="utf-8")
+    if "\n".join(table(REPOSITORY / "docs/figures/measured", short=True)) not in page:
+        yield "docs/validation.md: its table is not that of scripts/published_table.py --short docs/figures/measured"
+
+
 def main() -> int:
     faults = [fault for path in documents() for fault in (*links(path), *anchors(path))]
-    faults += [*comments(), *decisions(), *contents(), *book(), *versions(), *glossary()]
+    faults += [*comments(), *decisions(), *contents(), *book(), *versions(), *glossary(), *measured()]
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults in {len(documents())} documents", file=sys.stderr)

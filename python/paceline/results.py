@@ -121,6 +121,11 @@ class Results:
         return self.table("policers")
 
     @property
+    def pings(self) -> Table:
+        """A row per seed, station and part of its pings, with percentiles in ms."""
+        return self.table("pings")
+
+    @property
     def plot(self) -> Plots:
         """Figures: ``results.plot.throughput_cdf()`` and others; see :mod:`paceline.plot`."""
         from paceline.plot import Plots

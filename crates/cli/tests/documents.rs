@@ -28,7 +28,7 @@ fn column(section: &str, index: usize) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 24] = [
+const OTHER_SECTIONS: [&str; 25] = [
     "columns[].mean",
     "columns[].ci95",
     "mean",
@@ -47,6 +47,7 @@ const OTHER_SECTIONS: [&str; 24] = [
     "runs[].handovers[]",
     "runs[].routers[]",
     "runs[].policers[]",
+    "runs[].pings[]",
     "points[].mean",
     "points[].ci95",
     "points[].groups[].mean",
@@ -96,9 +97,9 @@ fn names<'a>(object: &'a Value) -> impl Iterator<Item = String> + 'a {
 }
 
 /// Scenarios whose results together have every key: a cell with one and two seeds, a deployment, a link with
-/// a trace, a proxy with two groups of which one has no service, a pair with a direct link that changes its
-/// path.
-const RUNS: [(&str, &str, &[&str]); 6] = [
+/// a trace, pings, a proxy with two groups of which one has no service, a pair with a direct link that
+/// changes its path.
+const RUNS: [(&str, &str, &[&str]); 7] = [
     // With more stations than PUCCH holds.
     (
         "cell",
@@ -111,6 +112,7 @@ const RUNS: [(&str, &str, &[&str]); 6] = [
         "[link]\nqueue_discipline = \"codel\"\n[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\ntraffic = \"udp\"\n",
         &[],
     ),
+    ("ping", "[[station]]\ntraffic = \"ping\"\nping_interval = \"20 ms\"\n", &[]),
     ("sidelink", "[sidelink]\nselection = \"scripted\"\nswitch_at = [\"300 ms\"]\n[[station]]\n", &[]),
     (
         "router",
@@ -156,6 +158,8 @@ fn every_key_and_column_of_a_run_is_described() {
     assert_eq!(header(&dir, "router/routers.csv").into_iter().collect::<Names>(), column("Routers", 1));
     assert_eq!(inner("policers"), column("Policers", 0));
     assert_eq!(header(&dir, "router/policers.csv").into_iter().collect::<Names>(), column("Policers", 1));
+    assert_eq!(inner("pings"), column("Pings", 0));
+    assert_eq!(header(&dir, "ping/pings.csv").into_iter().collect::<Names>(), column("Pings", 1));
     let shares = |group: &str| -> Names {
         let keys = column("Connections", 0);
         keys.iter().filter_map(|key| key.strip_prefix(&format!("{group}."))).map(str::to_owned).collect()

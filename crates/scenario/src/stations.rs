@@ -16,11 +16,6 @@ use std::fmt;
 /// grow with the stations.
 pub(super) const MAX_STATIONS: u64 = 1000;
 
-/// Time between pings: that of ping(8).
-const PING_INTERVAL: Duration = Duration::from_secs(1);
-/// Payload of a ping: that of ping(8).
-const PING_PAYLOAD: Bytes = Bytes(56);
-
 /// Table `[[station]]`: stations of one kind.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -39,7 +34,6 @@ pub struct Stations {
     pub coherence: Duration,
     /// Time that a packet takes in the stack of these stations above PDCP, in each direction. It comes on top
     /// of `cell.decode_delay`. Not beside `[link]`.
-    #[serde(skip_serializing_if = "is_zero")]
     pub processing: Duration,
     /// The way of these stations in a deployment: they begin at the first place, outside of buildings, and
     /// move to the others at `deployment.speed_kmh`, each in a straight line. If left out, each has a random
@@ -70,10 +64,8 @@ pub struct Stations {
     /// Payload of a UDP datagram.
     pub udp_payload: Bytes,
     /// Time between pings; their mean with `udp_arrivals = "poisson"`. ping(8) has 1 s.
-    #[serde(skip_serializing_if = "is_default_interval")]
     pub ping_interval: Duration,
     /// Payload of a ping and of its answer. ping(8) has 56 B, which are 84 B with its headers.
-    #[serde(skip_serializing_if = "is_default_payload")]
     pub ping_payload: Bytes,
     /// Size of each transfer. If left out, transfers do not end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,8 +109,8 @@ impl Default for Stations {
             udp_rate: Rate(1_000_000),
             udp_arrivals: UdpArrivals::Constant,
             udp_payload: Bytes(1472),
-            ping_interval: PING_INTERVAL,
-            ping_payload: PING_PAYLOAD,
+            ping_interval: Duration::from_secs(1),
+            ping_payload: Bytes(56),
             file: None,
             request: None,
             chunk: None,
@@ -133,20 +125,6 @@ impl Default for Stations {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn is_true(flag: &bool) -> bool {
     *flag
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_zero(time: &Duration) -> bool {
-    *time == Duration::ZERO
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_default_interval(time: &Duration) -> bool {
-    *time == PING_INTERVAL
-}
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_default_payload(bytes: &Bytes) -> bool {
-    *bytes == PING_PAYLOAD
 }
 
 /// Transport protocol of a station's data.
@@ -203,7 +181,7 @@ impl Section for Stations {
             key!(udp_payload, quantities("1 B", "8972 B")),
             key!(ping_interval, quantities("100 us", "86400 s")),
             key!(ping_payload, quantities("1 B", "8972 B")),
-            relation!(chunk?, "left out with traffic other than \"tcp\"", |group| group.traffic
+            relation!(chunk?, "left out with traffic = \"udp\" or \"ping\"", |group| group.traffic
                 == Traffic::Tcp),
             key!(count, numbers(1..=MAX_STATIONS).unit("stations")),
             key!(downlink_sinr, sinr()),

@@ -333,6 +333,7 @@ impl Cell {
             }
             return;
         }
+        self.watched.iter_mut().for_each(|watched| watched.arrived(now, index, direction, &packet));
         let was_empty = station.uplink.bearer.buffer.packets() == 0 && station.uplink_available() == 0;
         station.count_grant_wait(now);
         station.uplink.bearer.buffer.push(now, packet);
@@ -436,7 +437,9 @@ impl Node for Cell {
         } else {
             (usize::from(from.0) - 1, Direction::Up)
         };
-        self.watched.iter_mut().for_each(|watched| watched.arrived(now, index, direction, &packet));
+        if direction == Direction::Down {
+            self.watched.iter_mut().for_each(|watched| watched.arrived(now, index, direction, &packet));
+        }
         let Station { downlink, uplink, .. } = &mut self.stations[index];
         let link = if direction == Direction::Down { downlink } else { uplink };
         link.mac.stats.packets_in += 1;

@@ -1,5 +1,5 @@
-//! The steps of single stations' packets through the cell, for a picture of their way. Nothing is kept, and one
-//! branch is taken per packet and block, unless a station is watched.
+//! The steps of single stations' packets through the cell, for pictures of their way and for pings. Nothing
+//! is kept, and one branch is taken per packet and block, unless a station is watched.
 
 use super::link::Link;
 use crate::bearer::Carried;
@@ -20,7 +20,7 @@ pub struct RadioStep {
 /// An event of a watched station.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RadioEvent {
-    /// A packet arrives at the buffer of its direction, which may drop it.
+    /// A packet arrives at the base station, or at the buffer of the station, which may drop it.
     Arrived(Packet),
     /// A scheduling request is sent.
     Requested,

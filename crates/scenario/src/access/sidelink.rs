@@ -349,13 +349,12 @@ pub(crate) fn unused_in_nr(given: &dyn Fn(&str) -> bool) -> Option<String> {
     cell.chain(nr).chain(own).find(|key| given(key))
 }
 /// Keys of `[cell]` that a table with defaults leaves out.
-const OPTIONAL_CELL_KEYS: [&str; 8] = [
+const OPTIONAL_CELL_KEYS: [&str; 7] = [
     "tdd_configuration",
     "special_subframe",
     "ack_mode",
     "uplink_scheduler",
     "discard_timer",
-    "gnb",
     "lte",
     "proactive_grant",
 ];

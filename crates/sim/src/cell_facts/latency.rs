@@ -1,8 +1,8 @@
 //! One-way latencies of an idle cell (`paceline_ran::nr::timing::latency`) and HARQ round trips.
 //!
 //! A packet of NR waits N2/2 before its slot and N1/2 for its decoding, as in TR 37.910; in LTE the delay
-//! after the subframe is `cell.decode_delay`. A base station with a lead prepares a downlink slot within it. A
-//! scheduling request has one occasion in every `cell.sr_period`.
+//! after the subframe is `cell.decode_delay`. A base station with a lead prepares a downlink slot within it.
+//! A scheduling request has one occasion in every `cell.sr_period`.
 
 use super::terms::{self, Term};
 use crate::scenario::{self, CellPlan};

@@ -29,8 +29,8 @@ fn random_hop(stream: &mut Stream) -> Hop {
 }
 
 fn random_stations(stream: &mut Stream) -> Stations {
-    let kinds = [Traffic::Tcp, Traffic::Tcp, Traffic::Tcp, Traffic::Tcp, Traffic::Udp, Traffic::Ping];
-    let traffic = pick(stream, &kinds);
+    let other = if stream.chance(0.5) { Traffic::Udp } else { Traffic::Ping };
+    let traffic = if stream.chance(0.2) { other } else { Traffic::Tcp };
     let chunk = (traffic == Traffic::Tcp && stream.chance(0.2)).then(|| Bytes(1 + stream.below(3_000)));
     let pieces = chunk.map_or(1, |chunk| chunk.0);
     let file = stream.chance(0.4).then(|| Bytes((1 + stream.below(2_000_000 / pieces)) * pieces));

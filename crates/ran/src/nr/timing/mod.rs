@@ -5,7 +5,8 @@
 //! this scheduler: a PDSCH is acknowledged in the first uplink slot at least `min_k1` later; the grant of an
 //! uplink slot stands in the last slot with downlink symbols at least `min_k2` before it; K0 is 0. HARQ is
 //! asynchronous in both directions: the gNB needs `gnb` whole slots between a reception and the slot of its
-//! decision, and the decision precedes its slot on the air by the lead. PUCCH and PUSCH use slots of uplink symbols alone; left out are those of special slots.
+//! decision, and the decision precedes its slot on the air by the lead. PUCCH and PUSCH use slots of uplink
+//! symbols alone; left out are those of special slots.
 
 pub mod latency;
 pub mod processing;

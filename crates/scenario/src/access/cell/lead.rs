@@ -16,17 +16,12 @@ pub enum GnbName {
     /// srsRAN with a software radio. NR: a scheduling lead of 1 slot and a radio lead of 3 slots of 30 kHz,
     /// its defaults as Gong et al., "Towards URLLC with Open-Source 5G Software" (2025), found and measured
     /// them; one slot from a reception to the decision, which their bounds of 5 slots for the downlink and 9
-    /// from a scheduling request to the data have besides. LTE: srsRAN 4G sends 4 subframes after the one whose reception precedes the decision
-    /// (`TX_ENB_DELAY`), which is a scheduling lead of 3 subframes.
+    /// from a scheduling request to the data have besides. LTE: srsRAN 4G sends 4 subframes after the one
+    /// whose reception precedes the decision (`TX_ENB_DELAY`), which is a scheduling lead of 3 subframes.
     Srsran,
 }
 
 impl GnbName {
-    // Signature of serde's `skip_serializing_if`.
-    #[allow(clippy::trivially_copy_pass_by_ref)]
-    pub(super) fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
     /// Its name in a file.
     pub const fn name(self) -> &'static str {
         match self {

@@ -72,7 +72,6 @@ pub struct Cell {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_mode: Option<AckModeName>,
     /// Base station whose leads the cell has: from a decision to the slot on the air.
-    #[serde(skip_serializing_if = "GnbName::is_default")]
     pub gnb: GnbName,
     /// Channel bandwidth of the downlink (TS 36.104 Table 5.6-1; TS 38.101-1 and -2 Table 5.3.2-1); of both
     /// directions in TDD.
@@ -137,8 +136,8 @@ pub struct Cell {
     /// Period of the scheduling request occasions on PUCCH (TS 36.213 Table 10.1.5-1). In TDD every occasion
     /// stands in an uplink slot, so that the period is a multiple of the pattern's.
     pub sr_period: Duration,
-    /// sr-ProhibitTimer of TS 36.331, in scheduling request periods; in NR, where `cell.nr.sr_prohibit_timer` is
-    /// left out.
+    /// sr-ProhibitTimer of TS 36.331, in scheduling request periods; in NR, where
+    /// `cell.nr.sr_prohibit_timer` is left out.
     pub sr_prohibit: u64,
     /// Probability that the eNB detects a scheduling request. TS 36.104 §8.3 requires 0.99 on PUCCH.
     pub sr_detection: f64,

@@ -49,8 +49,8 @@ pub struct Nr {
     /// from `min_k1` on that lead into uplink slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k1: Option<Vec<u8>>,
-    /// Whole slots that the gNB needs between a reception and its decision. If left out, that of `cell.gnb`: 1
-    /// of `srsran`; 2 of `ideal`, chosen within the 1 to 2 of srsRAN.
+    /// Whole slots that the gNB needs between a reception and its decision. Chosen for `ideal`: within the 1
+    /// to 2 of srsRAN.
     pub gnb_slots: u8,
     /// Slots from the scheduler's decision, of a downlink block or a grant, to the end of its processing. The
     /// decision knows what has arrived until then. If left out, that of `cell.gnb`.
@@ -172,6 +172,16 @@ const T_REORDERING_MS: [u64; 36] = [
 ];
 
 impl Section for Nr {
+    fn computed_defaults() -> Vec<(&'static str, String)> {
+        [
+            ("gnb_slots", "2 with `cell.gnb = \"ideal\"`, 1 with `\"srsran\"`"),
+            ("scheduling_lead", "that of `cell.gnb`"),
+            ("radio_lead", "that of `cell.gnb`"),
+            ("sr_prohibit_timer", "`cell.sr_prohibit` periods"),
+        ]
+        .map(|(key, text)| (key, text.to_owned()))
+        .into()
+    }
     fn limits() -> Vec<Limit<Self>> {
         vec![
             key!(layers, numbers(1..=4).unit("layers")),

@@ -16,10 +16,11 @@ pub struct ProactiveGrant {
     /// Time without a grant after which a station gets one; 0 for one in every uplink slot. OpenAirInterface
     /// counts it in frames (`ulsch_max_frame_inactivity`, often 0 or 1).
     pub after: Duration,
-    /// Size of the grant. Default: `min_ul_grant_size` of Gong et al. (2025) with grants in every uplink slot.
+    /// Size of the grant. Default: `min_ul_grant_size` of Gong et al. (2025), whose gNB can grant every
+    /// uplink slot.
     pub size: Bytes,
-    /// Time after the last data in either direction for which these grants go on. If left out, without end, as
-    /// in OpenAirInterface.
+    /// Time after the last data in either direction for which these grants go on. If left out, without end,
+    /// as in OpenAirInterface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inactivity: Option<Duration>,
 }

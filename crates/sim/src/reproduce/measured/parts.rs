@@ -104,7 +104,7 @@ const fn part(name: &'static str, text: &'static str, set: &'static [&'static st
     Part { name, text, set }
 }
 
-/// All parts.
+/// All parts. Derived: from the configurations in the sources of their rows.
 pub const PARTS: [Part; 21] = [
     part("oai-down-40-1", OAI, &[DOWN]),
     part("oai-down-40-2", OAI, &[DOWN, "cell.nr.layers=2"]),

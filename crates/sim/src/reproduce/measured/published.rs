@@ -9,7 +9,7 @@ pub struct Published {
     pub id: &'static str,
     /// The setting, in words.
     pub setting: &'static str,
-    /// What was measured, with its source.
+    /// The source.
     pub statement: &'static str,
     /// The figures.
     pub figures: &'static [Figure],

@@ -24,7 +24,7 @@ pub fn run<R: Runner>(options: &Options, runner: &mut R) -> Result<Reproduced, R
         parts.insert(part.name, (scenario, runs));
     }
     let rows = Experiment { parts }.rows();
-    let about = json!({"seeds": seeds, "set": options.set, "parts": PARTS.map(|part| part.name)});
+    let about = json!({"seeds": seeds, "set": options.set});
     Ok(Reproduced { name: "measured", conditions: conditions(seeds, &options.set), about, rows })
 }
 

@@ -31,7 +31,7 @@ pub enum Measure {
     SegmentStep,
     /// Median of the falls of the round trip from ping to ping, ms.
     Fall,
-    /// Mean of its rises, ms.
+    /// Median of its rises, ms.
     Jump,
     /// From the end of the scheduling request to the hand-over of the reply's slot to the radio, ms.
     LogSrToReply,
@@ -53,15 +53,8 @@ impl Measure {
             Self::UplinkHarqMean => Some(facts(scenario).latency.uplink_harq.mean_ms),
             Self::UplinkHarqMax => Some(facts(scenario).latency.uplink_harq.max_ms),
             Self::SegmentStep => part(ping?, "uplink segmentation").map(|times| times.min_ms),
-            Self::Fall => {
-                let mut falls: Vec<f64> = steps(ping?).filter(|step| *step < 0.0).map(|step| -step).collect();
-                falls.sort_by(f64::total_cmp);
-                falls.get(falls.len() / 2).copied()
-            }
-            Self::Jump => {
-                let rises: Vec<f64> = steps(ping?).filter(|step| *step > 0.0).collect();
-                (!rises.is_empty()).then(|| rises.iter().sum::<f64>() / rises.len() as f64)
-            }
+            Self::Fall => median(steps(ping?).filter(|step| *step < 0.0).map(|step| -step)),
+            Self::Jump => median(steps(ping?).filter(|step| *step > 0.0)),
             Self::LogSrToReply => {
                 let slot_ms = facts(scenario).slot_ms;
                 let grant = part(ping?, "uplink grant")?.mean_ms;
@@ -81,6 +74,12 @@ fn facts(scenario: &Scenario) -> CellFacts {
 
 fn part<'a>(ping: &'a PingResult, name: &str) -> Option<&'a crate::results::Times> {
     ping.parts.iter().find(|part| part.part == name).map(|part| &part.times)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// Differences of the round trips of pings in a row.

@@ -198,7 +198,7 @@ pub const ROWS: [Published; 18] = [
         statement: "srsRAN_Project issue 501: the round trip falls about 1 ms a ping, then jumps back by 15 to 20",
         figures: &[
             between("fall from ping to ping, median", MS, (0.9, 1.1), "srsran-drift", Measure::Fall),
-            between("jump", MS, (14.0, 20.0), "srsran-drift", Measure::Jump),
+            between("jump, median", MS, (14.0, 20.0), "srsran-drift", Measure::Jump),
         ],
         cause: "the drift of 1 ms a ping is an input, from the figure; the jump is the SR period less one step",
     },

@@ -25,7 +25,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from published_table import table
+from published_table import table as published_lines
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Two pages of A4 with 55 lines each (chosen: a usual page of plain text in 10-point type).
@@ -212,7 +212,7 @@ def glossary() -> Iterator[str]:
 def measured() -> Iterator[str]:
     """The table of measured networks, unless it is that of its file."""
     page = (REPOSITORY / "docs/validation.md").read_text(encoding="utf-8")
-    if "\n".join(table(REPOSITORY / "docs/figures/measured", short=True)) not in page:
+    if "\n".join(published_lines(REPOSITORY / "docs/figures/measured", short=True)) not in page:
         yield "docs/validation.md: its table is not that of scripts/published_table.py --short docs/figures/measured"
 
 

@@ -15,6 +15,8 @@
 - Tables of measured figures are those of docs/figures, and tables of tests those of the comments at the tests
   (scripts/draw_tables.py).
 - Eight questions of a new user are found by the headings of the documents.
+- The table of measured networks in docs/validation.md is that of docs/figures/measured, the folder of
+  `paceline reproduce measured`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import draw_tables
+from published_table import table as published_lines
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 # Two pages of A4 with 55 lines each (chosen: a usual page of plain text in 10-point type).
@@ -230,9 +233,16 @@ def questions() -> Iterator[str]:
             yield f"docs: no heading answers the question for {question}"
 
 
+def measured() -> Iterator[str]:
+    """The table of measured networks, unless it is that of its file."""
+    page = (REPOSITORY / "docs/validation.md").read_text(encoding="utf-8")
+    if "\n".join(published_lines(REPOSITORY / "docs/figures/measured", short=True)) not in page:
+        yield "docs/validation.md: its table is not that of scripts/published_table.py --short docs/figures/measured"
+
+
 def main() -> int:
     faults = [fault for path in documents() for fault in (*links(path), *anchors(path))]
-    faults += [*comments(), *decisions(), *contents(), *book(), *versions(), *glossary(), *questions()]
+    faults += [*comments(), *decisions(), *contents(), *book(), *versions(), *glossary(), *questions(), *measured()]
     faults += draw_tables.faults(write=False)
     for fault in faults:
         print(fault)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Prints the table of published values beside ours as Markdown, from the folder of `paceline reproduce`.
 
-usage: scripts/published_table.py FOLDER
+With --short: the columns of docs/validation.md, and the values that have ours alone.
+
+usage: scripts/published_table.py [--short] FOLDER
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from pathlib import Path
 
 HEAD = "| row | quantity | value | published | ours | unit | difference | difference, % | within the published spread | holds |"
 RULE = "|---|---|---|---:|---:|---|---:|---:|---|---|"
+SHORT_HEAD = "| row | quantity | value | published | ours | unit | holds |"
+SHORT_RULE = "|---|---|---|---|---:|---|---|"
 
 
 def number(text: str, unit: str, sign: str = "") -> str:
@@ -49,17 +53,37 @@ def line(row: dict[str, str], first: bool) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit(str(__doc__).strip().splitlines()[-1])
-    with (Path(sys.argv[1]) / "rows.csv").open(encoding="utf-8", newline="") as file:
+def short_line(row: dict[str, str], first: bool) -> str:
+    """The same with fewer columns; the spread stands beside the published value."""
+    low, high = (f"{float(row[key]):g}" if row[key] else "" for key in ("spread_low", "spread_high"))
+    value = f"{float(row['published']):g}" if row["published"] else ""
+    spread = f"{low} to {high}" if low else ""
+    published = f"{value} ({spread})" if value and spread else value + spread
+    holds = {"true": "yes", "false": "no"}.get(row["within_spread"], "-")
+    names = [row["row"], row["quantity"]] if first else ["", ""]
+    cells = [*names, row["value"], published, f"{float(row['ours']):.2f}", row["unit"], holds]
+    return f"| {' | '.join(cells)} |"
+
+
+def table(folder: Path, short: bool) -> list[str]:
+    """The lines of the table of a folder's rows.csv."""
+    with (folder / "rows.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    print(HEAD)
-    print(RULE)
+    rows = [row for row in rows if row["ours"]] if short else rows
+    lines = [SHORT_HEAD, SHORT_RULE] if short else [HEAD, RULE]
     before = ""
     for row in rows:
-        print(line(row, row["row"] != before))
+        lines.append((short_line if short else line)(row, row["row"] != before))
         before = row["row"]
+    return lines
+
+
+def main() -> None:
+    short = sys.argv[1:2] == ["--short"]
+    folders = sys.argv[2:] if short else sys.argv[1:]
+    if len(folders) != 1:
+        sys.exit(str(__doc__).strip().splitlines()[-1])
+    print("\n".join(table(Path(folders[0]), short)))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ TABLES = (
     "queues",
     "routers",
     "policers",
+    "pings",
 )
 """Names of the tables of results."""
 
@@ -124,6 +125,11 @@ class Results:
     def policers(self) -> Table:
         """A row per seed, ACK policer and decision."""
         return self.table("policers")
+
+    @property
+    def pings(self) -> Table:
+        """A row per seed, station and part of its pings, with percentiles in ms."""
+        return self.table("pings")
 
     @property
     def plot(self) -> Plots:

@@ -46,7 +46,7 @@ fn csv_columns(section: &str) -> Names {
 }
 
 /// Keys whose inner keys other sections describe.
-const OTHER_SECTIONS: [&str; 26] = [
+const OTHER_SECTIONS: [&str; 27] = [
     "columns[].difference.mean",
     "columns[].difference.ci95",
     "columns[].mean",
@@ -67,6 +67,7 @@ const OTHER_SECTIONS: [&str; 26] = [
     "runs[].handovers[]",
     "runs[].routers[]",
     "runs[].policers[]",
+    "runs[].pings[]",
     "points[].mean",
     "points[].ci95",
     "points[].groups[].mean",
@@ -116,9 +117,9 @@ fn names<'a>(object: &'a Value) -> impl Iterator<Item = String> + 'a {
 }
 
 /// Scenarios whose results together have every key: a cell with one and two seeds, a deployment, a link with
-/// a trace, a proxy with two groups of which one has no service, a pair with a direct link that changes its
-/// path.
-const RUNS: [(&str, &str, &[&str]); 6] = [
+/// a trace, pings, a proxy with two groups of which one has no service, a pair with a direct link that
+/// changes its path.
+const RUNS: [(&str, &str, &[&str]); 7] = [
     // With more stations than PUCCH holds.
     (
         "cell",
@@ -131,6 +132,7 @@ const RUNS: [(&str, &str, &[&str]); 6] = [
         "[link]\nqueue_discipline = \"codel\"\n[link.trace]\ndownlink = \"generated:driving\"\n[[station]]\ntraffic = \"udp\"\n",
         &[],
     ),
+    ("ping", "[[station]]\ntraffic = \"ping\"\nping_interval = \"20 ms\"\n", &[]),
     ("sidelink", "[sidelink]\nselection = \"scripted\"\nswitch_at = [\"300 ms\"]\n[[station]]\n", &[]),
     (
         "router",
@@ -176,6 +178,8 @@ fn every_key_and_column_of_a_run_is_described() {
     assert_eq!(header(&dir, "router/routers.csv").into_iter().collect::<Names>(), csv_columns("Routers"));
     assert_eq!(inner("policers"), column("Policers", 0));
     assert_eq!(header(&dir, "router/policers.csv").into_iter().collect::<Names>(), csv_columns("Policers"));
+    assert_eq!(inner("pings"), column("Pings", 0));
+    assert_eq!(header(&dir, "ping/pings.csv").into_iter().collect::<Names>(), csv_columns("Pings"));
     let shares = |group: &str| -> Names {
         let keys = column("Connections", 0);
         keys.iter().filter_map(|key| key.strip_prefix(&format!("{group}."))).map(str::to_owned).collect()

@@ -21,6 +21,6 @@ pub fn cell_facts(py: Python<'_>, scenario: &Bound<'_, Scenario>) -> PyResult<St
         };
         return Err(scenario_error(py, &error.to_string(), Some(&error)));
     };
-    let facts = CellFacts::of(cell);
+    let facts = CellFacts::of(cell).with_path(scenario);
     Ok(serde_json::to_string(&facts).expect("facts are plain data"))
 }

@@ -43,7 +43,7 @@ pub use hop::{DropCounts, LinkStats, SINR_ORIGIN_DB};
 pub use mac::power_headroom::HeadroomConfig;
 pub use mac::random_access::RandomAccessConfig;
 pub use mac::scheduler::{Candidate, Policy, Priority};
-pub use mac::scheduling_request::{AccessConfig, AccessStats};
+pub use mac::scheduling_request::{AccessConfig, AccessStats, ProactiveGrants};
 pub use nr::config::{ConfiguredGrant, NrConfig};
 pub use pdcp::PdcpSn;
 pub use prb::resource_blocks;

@@ -27,7 +27,8 @@ fn the_first_packets_latency_is_uniform_over_the_request_period() {
     for sr_period in [1, 2, 5, 10, 20, 40, 80] {
         for prohibit in [0, 3] {
             let mut config = config();
-            (config.access.sr_period, config.access.sr_prohibit) = (SlotSpan(sr_period), prohibit);
+            config.access.sr_period = SlotSpan(sr_period);
+            config.access.sr_prohibit = config.access.sr_period * prohibit;
             // Arrivals in the middle of each of 200 equal parts of a period.
             const PARTS: u64 = 200;
             let part = sr_period * 1_000_000 / PARTS;
@@ -55,7 +56,8 @@ fn the_first_packets_latency_is_uniform_over_the_request_period() {
 fn lost_requests_make_the_latency_geometric() {
     for (detection, prohibit) in [(0.5, 0), (0.5, 2), (0.9, 1), (0.99, 0)] {
         let mut config = config();
-        (config.access.sr_detection, config.access.sr_prohibit) = (detection, prohibit);
+        config.access.sr_detection = detection;
+        config.access.sr_prohibit = SlotSpan(10 * prohibit);
         let step = 10 * prohibit.max(1);
         const RUNS: u64 = 4000;
         let (mut lost, mut none_lost) = (0, 0);

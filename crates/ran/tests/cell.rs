@@ -207,7 +207,7 @@ fn random_cell(stream: &mut Stream, seed: u64) -> Cell {
     config.cqi_period = SlotSpan(1 + stream.below(40));
     config.downlink_buffer = Bytes(2_000 + stream.below(100_000));
     config.access.sr_period = SlotSpan([1, 2, 5, 10, 20, 40, 80][stream.below(7) as usize]);
-    config.access.sr_prohibit = stream.below(3);
+    config.access.sr_prohibit = config.access.sr_period * stream.below(3);
     let stations = (0..1 + stream.below(12) as usize)
         .map(|i| {
             let (down, up) = (stream.uniform_in(-12.0, 28.0), stream.uniform_in(-12.0, 28.0));

@@ -223,7 +223,7 @@ fn weak_radio_with_link_failures_and_random_access() {
 #[test]
 fn rare_and_lost_scheduling_requests() {
     let mut config = CellConfig { scheduler: Policy::ProportionalFair, ..config() };
-    (config.access.sr_period, config.access.sr_prohibit) = (SlotSpan(40), 1);
+    (config.access.sr_period, config.access.sr_prohibit) = (SlotSpan(40), SlotSpan(40));
     (config.access.sr_detection, config.access.dsr_trans_max) = (0.3, 4);
     let digest = digest(config, stated(8, 12.0, 6.0, 2.0), (0.3, 0.3), |cell, station| {
         cell.access(station).random_accesses

@@ -7,8 +7,8 @@ use paceline_ran::nr::mcs::McsTable;
 use paceline_ran::nr::timing::latency::{self, Preparation};
 use paceline_ran::rlc_nr as nr_rlc;
 use paceline_ran::{
-    AmConfig, CORE, Cell, CellConfig, ConfiguredGrant, Duplex, NrConfig, Numerology, Rat, RlcConfig, Slot,
-    SlotClock, SlotSpan, StationConfig, station_port,
+    AmConfig, CORE, Cell, CellConfig, ConfiguredGrant, Duplex, NrConfig, Numerology, ProactiveGrants, Rat,
+    RlcConfig, Slot, SlotClock, SlotSpan, StationConfig, station_port,
 };
 
 fn mu(mu: u8) -> Numerology {
@@ -309,4 +309,107 @@ fn failed_uplink_blocks_are_granted_again() {
     // By the decision of the gNB three slots later and K2: one or two periods.
     assert!((5.0..=10.0).contains(&retransmission_slots), "{retransmission_slots}");
     assert_eq!(SlotClock::new(mu(1)).start(Slot(2)), Instant::from_millis(1));
+}
+
+/// The time at which a packet leaves a cell that it enters at `arrival`, and the cell at that time.
+fn exit(config: CellConfig, station: StationConfig, up: bool, arrival: Instant) -> (Instant, Cell) {
+    let mut cell = Cell::new(config, vec![station], 1);
+    let (from, to) = if up { (address(0), SERVER) } else { (SERVER, address(0)) };
+    cell.handle_packet(arrival, if up { station_port(0) } else { CORE }, packet(from, to, 100));
+    while let Some(at) = cell.poll_timeout() {
+        cell.handle_timeout(at);
+        while let Some(output) = cell.poll_output(at) {
+            if matches!(output, Output::Transmit(..)) {
+                return (at, cell);
+            }
+        }
+    }
+    panic!("the packet does not leave");
+}
+fn with_lead(mut config: CellConfig, slots: u64, radio: Duration) -> CellConfig {
+    let clock = SlotClock::new(config.numerology);
+    config.downlink_lead = clock.duration(SlotSpan(slots)) + radio;
+    nr_of(&mut config).lead = SlotSpan(slots) + clock.span(radio);
+    config
+}
+
+#[test]
+fn a_lead_delays_the_downlink_by_itself_and_the_uplink_to_a_later_slot_of_the_pattern() {
+    let us = Duration::from_micros;
+    let ideal = || nr(1, tdd("DDDSU", 1), 51);
+    for arrival in (0..25).map(|step| Instant::ZERO + us(100 * step)) {
+        let at = |config, up| exit(config, station(0, 40.0, 40.0, 0.0), up, arrival).0;
+        // A packet of the downlink meets the slots of a packet that arrives later by the lead.
+        let later = exit(ideal(), station(0, 40.0, 40.0, 0.0), false, arrival + us(1300)).0;
+        assert_eq!(at(with_lead(ideal(), 1, us(800)), false), later, "{arrival:?}");
+        // In the uplink the grant is one or more periods later: there is one slot U in 2.5 ms.
+        let shift = at(with_lead(ideal(), 1, us(1500)), true).since(at(ideal(), true));
+        assert!(shift == us(2500) || shift == us(0), "{arrival:?}: {shift:?}");
+    }
+}
+
+#[test]
+fn the_stack_of_a_station_delays_both_directions() {
+    let us = Duration::from_micros;
+    let slow = || StationConfig { processing: us(730), ..station(0, 40.0, 40.0, 0.0) };
+    for (up, arrival) in [(false, 10_100), (true, 10_100), (true, 12_400)] {
+        let config = || nr(1, Duplex::Fdd, 51);
+        let arrival = Instant::ZERO + us(arrival);
+        let (at, _) = exit(config(), slow(), up, arrival);
+        let fast = station(0, 40.0, 40.0, 0.0);
+        let expected = match up {
+            true => exit(config(), fast, up, arrival + us(730)).0,
+            false => exit(config(), fast, up, arrival).0 + us(730),
+        };
+        assert_eq!(at, expected);
+    }
+}
+
+#[test]
+fn unasked_grants_replace_requests_until_the_station_is_inactive() {
+    let ms = SlotSpan(2);
+    let grants = |after, inactivity| {
+        let mut config = nr(1, tdd("DDDSU", 1), 51);
+        config.access.proactive = Some(ProactiveGrants { after, size: 200, inactivity });
+        config
+    };
+    let arrival = Instant::from_millis(40);
+    let at = |config| exit(config, station(0, 40.0, 40.0, 0.0), true, arrival);
+    // Without end: no request, and the packet waits for the next slot of the pattern, at most 2.5 ms.
+    let mut config = grants(SlotSpan(0), None);
+    config.access.sr_period = SlotSpan(40);
+    let mut cell = Cell::new(config, vec![station(0, 40.0, 40.0, 0.0)], 1);
+    cell.handle_packet(Instant::ZERO, station_port(0), packet(address(0), SERVER, 100));
+    drain(&mut cell, arrival);
+    let before = cell.access(0).scheduling_requests;
+    cell.handle_packet(arrival, station_port(0), packet(address(0), SERVER, 100));
+    let out = drain(&mut cell, arrival + Duration::from_millis(5));
+    let left = out.iter().find(|(_, output)| matches!(output, Output::Transmit(..))).unwrap().0;
+    assert!(left.since(arrival) <= Duration::from_micros(2500 + 1000), "{left:?}");
+    assert_eq!(cell.access(0).scheduling_requests, before);
+    // A station that never had data gets none, and needs a request; later it gets grants for 20 ms.
+    let (_, mut cell) = at(grants(SlotSpan(0), Some(ms * 20)));
+    assert_eq!(cell.access(0).scheduling_requests, 1);
+    let granted = cell.access(0).grants;
+    let idle_at = drain_until_idle(&mut cell);
+    let after = idle_at.since(arrival);
+    assert!((20..40).contains(&after.as_millis()), "{after:?}");
+    assert!(cell.access(0).grants >= granted + 6, "{}", cell.access(0).grants);
+    // One grant in 10 ms: about two.
+    let (_, mut cell) = at(grants(ms * 10, Some(ms * 20)));
+    let granted = cell.access(0).grants;
+    drain_until_idle(&mut cell);
+    assert!((1..=3).contains(&(cell.access(0).grants - granted)), "{}", cell.access(0).grants - granted);
+}
+
+/// Runs a cell until it has no work; gives the time of its last slot.
+fn drain_until_idle(cell: &mut Cell) -> Instant {
+    let mut last = Instant::ZERO;
+    while let Some(at) = cell.poll_timeout() {
+        assert!(at < Instant::from_millis(1_000), "the cell does not become idle");
+        cell.handle_timeout(at);
+        while cell.poll_output(at).is_some() {}
+        last = at;
+    }
+    last
 }

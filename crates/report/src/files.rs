@@ -28,6 +28,7 @@ pub fn files(scenario: &Scenario, summary: &Summary) -> Vec<(String, Vec<u8>)> {
     }
     texts.extend(summary.routers_csv().map(|text| ("routers.csv", text)));
     texts.extend(summary.policers_csv().map(|text| ("policers.csv", text)));
+    texts.extend(summary.pings_csv().map(|text| ("pings.csv", text)));
     if summary.mode == "emulated" {
         texts.push(("kernel_connections.csv", summary.kernel_connections_csv()));
     }

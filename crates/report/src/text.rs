@@ -3,7 +3,7 @@
 use crate::count;
 use crate::table::{Column, align, render};
 use paceline_sim::Summary;
-use paceline_sim::results::{GroupResult, PolicerResult, QueueResult, RouterResult};
+use paceline_sim::results::{GroupResult, PingResult, PolicerResult, QueueResult, RouterResult, Times};
 use std::collections::BTreeSet;
 
 /// A summary as text: heading, totals, and the verdict on each group of stations.
@@ -21,7 +21,7 @@ pub fn describe(summary: &Summary) -> String {
     let heading = format!("{name}, {mode}: {stations}, {:.1} s measured, {runs}{filter}", summary.measured_s);
     let column = Column::of_means(summary.scenario.clone(), &summary.mean, summary.ci95.as_ref());
     let (totals, groups) = (render(&[column]), groups(summary));
-    let places = queues(summary) + &routers(summary) + &policers(summary);
+    let places = queues(summary) + &routers(summary) + &policers(summary) + &pings(summary);
     format!("{heading}\n{totals}{groups}{places}{}", verdicts(summary))
 }
 
@@ -115,6 +115,40 @@ fn policers(summary: &Summary) -> String {
         for (decision, count) in std::iter::once(dropped).chain(kept) {
             let share = format!("{:.1}", 100.0 * count / acks);
             lines.push(vec![policer.policer.clone(), decision, format!("{count:.0}"), share]);
+        }
+    }
+    format!("\n{}", align(&lines, 2))
+}
+
+/// The pings of each station, as means over the runs.
+fn pings(summary: &Summary) -> String {
+    let first = summary.runs.first().map_or(&[][..], |run| &run.pings);
+    if first.is_empty() {
+        return String::new();
+    }
+    let head = ["pings of", "part", "count", "mean ms", "p5", "p50", "p95", "p99"];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
+    for ping in first {
+        let own = || summary.runs.iter().flat_map(|run| &run.pings).filter(|own| own.station == ping.station);
+        let mut add = |name: &str, of: &dyn Fn(&PingResult) -> Option<(u64, Times)>| {
+            let all: Vec<(u64, Times)> = own().filter_map(of).collect();
+            let mean = |value: fn(&Times) -> f64| {
+                format!("{:.2}", all.iter().map(|(_, times)| value(times)).sum::<f64>() / all.len() as f64)
+            };
+            let count = all.iter().map(|(count, _)| count).sum::<u64>();
+            let mut line = vec![format!("station {}", ping.station), name.to_owned(), count.to_string()];
+            line.extend([mean(|t| t.mean_ms), mean(|t| t.p5_ms), mean(|t| t.p50_ms)]);
+            line.extend([mean(|t| t.p95_ms), mean(|t| t.p99_ms)]);
+            lines.push(line);
+        };
+        add("round trip", &|own| Some((own.answered, own.rtt)));
+        add("request", &|own| Some((own.answered, own.there)));
+        add("answer", &|own| Some((own.answered, own.back)));
+        for part in &ping.parts {
+            let same = |own: &PingResult| {
+                own.parts.iter().find(|other| other.part == part.part).map(|part| (part.count, part.times))
+            };
+            add(&part.part, &same);
         }
     }
     format!("\n{}", align(&lines, 2))

@@ -5,7 +5,7 @@ use crate::access::cell::RatName;
 use crate::checks::in_force;
 use crate::limits::{self, Problem};
 use crate::{
-    Accelerator, Access, AckFilter, Cell, Cells, Core, Deployment, Handover, Link, Pairs, Proxy, Run,
+    Accelerator, Access, AckFilter, Cell, Cells, Core, Deployment, GnbName, Handover, Link, Pairs, Proxy, Run,
 };
 use crate::{Scenario, Sidelink, SplitTcp, Stations, Tcp};
 use schemars::JsonSchema;
@@ -103,6 +103,9 @@ impl File {
                     "left out beside [sidelink], which has no other access and no proxy; a [cell] with rat = \"nr\" gives the carrier",
                 )?;
                 let ack_filter = self.ack_filter.unwrap_or_default();
+                if let Some(cell) = &mut self.cell {
+                    cell.gnb = GnbName::Ideal; // pairs have their own grants
+                }
                 Access::Pairs(Box::new(Pairs { sidelink, carrier: self.cell, ack_filter }))
             }
         };

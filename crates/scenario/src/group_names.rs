@@ -29,6 +29,7 @@ impl Scenario {
             (Direction::None, _) => String::from("no traffic"),
             (_, Traffic::Tcp) => self.tcp_of(group).congestion_control.name().to_owned(),
             (_, Traffic::Udp) => String::from("udp"),
+            (_, Traffic::Ping) => String::from("ping"),
         }
     }
 }

@@ -21,7 +21,7 @@ mod stations;
 mod tcp;
 
 pub use access::cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant, DuplexMode, McsTableName};
-pub use access::cell::{Nr, Pattern, RatName, RlcMode, Scheduler};
+pub use access::cell::{GnbName, Lead, Lte, Nr, Pattern, ProactiveGrant, RatName, RlcMode, Scheduler};
 pub use access::cellular::Cellular;
 pub use access::deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
 pub use access::handover::{Handover, HandoverFate, HandoverTrigger, Place};

@@ -36,6 +36,9 @@ pub struct Stations {
     pub fading: Db,
     /// Coherence time of the SINR.
     pub coherence: Duration,
+    /// Time of a packet in the stack of these stations above PDCP, in each direction, on top of
+    /// `cell.decode_delay`. Not beside `[link]`.
+    pub processing: Duration,
     /// The way of these stations in a deployment: from the first place, outdoors, in straight lines to the
     /// others, at `deployment.speed_kmh`. Without the table, each has a random place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -58,10 +61,14 @@ pub struct Stations {
     pub traffic: Traffic,
     /// Bit rate of each UDP flow, with IP and UDP headers.
     pub udp_rate: Rate,
-    /// Times between the datagrams of a UDP flow.
+    /// Times between the datagrams of a UDP flow, or between pings.
     pub udp_arrivals: UdpArrivals,
     /// Payload of a UDP datagram.
     pub udp_payload: Bytes,
+    /// Time between pings; their mean with `udp_arrivals = "poisson"`. Default of ping(8).
+    pub ping_interval: Duration,
+    /// Payload of a ping and of its answer. Default of ping(8), 84 B with headers.
+    pub ping_payload: Bytes,
     /// Size of each transfer. Default: no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Bytes>,
@@ -93,6 +100,7 @@ impl Default for Stations {
             uplink_sinr: SinrRange::fixed(10.0),
             fading: Db(0.0),
             coherence: Duration::from_millis(20),
+            processing: Duration::ZERO,
             path: Vec::new(),
             path_returns: false,
             peer: true,
@@ -103,6 +111,8 @@ impl Default for Stations {
             udp_rate: Rate(1_000_000),
             udp_arrivals: UdpArrivals::Constant,
             udp_payload: Bytes(1472),
+            ping_interval: Duration::from_secs(1),
+            ping_payload: Bytes(56),
             file: None,
             request: None,
             chunk: None,
@@ -127,6 +137,9 @@ pub enum Traffic {
     Tcp,
     /// UDP flows, as of a probe: a short answer to each datagram.
     Udp,
+    /// Pings: single datagrams whose answers are as long, sent by the server (`direction = "download"`) or by
+    /// the station (`"upload"`). The results have their round trips and one-way delays, in a cell by part.
+    Ping,
 }
 
 /// Times between the datagrams of a UDP flow.
@@ -169,12 +182,16 @@ impl Section for Stations {
             key!(name?, names()),
             key!(udp_rate, rates()),
             key!(udp_payload, quantities("1 B", "8972 B")),
-            relation!(chunk?, "left out with traffic = \"udp\"", |group| group.traffic == Traffic::Tcp),
+            key!(ping_interval, quantities("100 us", "86400 s")),
+            key!(ping_payload, quantities("1 B", "8972 B")),
+            relation!(chunk?, "left out with traffic = \"udp\" or \"ping\"", |group| group.traffic
+                == Traffic::Tcp),
             key!(count, numbers(1..=MAX_STATIONS).unit("stations")),
             key!(downlink_sinr, sinr()),
             key!(uplink_sinr, sinr()),
             key!(fading, quantities("0 dB", "20 dB")),
             key!(coherence, quantities("1 ms", "100 s")),
+            key!(processing, quantities("0 ms", "100 ms")),
             relation!(path_returns, "false without path", |group: &Self| {
                 !group.path_returns || !group.path.is_empty()
             }),

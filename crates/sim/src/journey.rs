@@ -182,7 +182,7 @@ impl Record {
                 let known = each.packet.as_ref().is_some_and(|other| same(other, packet));
                 known.then_some(each.count)
             }),
-            RadioEvent::Arrived(_) => None,
+            RadioEvent::Arrived(_) | RadioEvent::Requested => None,
         })?;
         let mut all = Vec::new();
         for (index, step) in own() {

@@ -20,6 +20,7 @@ pub mod journey;
 pub mod link;
 mod managed;
 pub mod model;
+mod pings;
 mod proxy;
 pub mod reproduce;
 pub mod results;

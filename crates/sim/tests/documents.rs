@@ -97,6 +97,8 @@ fn example(entry: &Entry) -> String {
             "number" => return "3.5".into(),
             "duration" if entry.path == "cell.decode_delay" => "1 ms".into(),
             "duration" if entry.path.ends_with(".pacing_phase") => "1 ms".into(),
+            "duration" if entry.path.ends_with(".radio_lead") => "1 ms".into(),
+            "duration" if entry.path.ends_with(".sr_prohibit_timer") => "8 ms".into(),
             "duration" => "50 ms".into(),
             "size" if entry.path == "accelerator.memory" => "1 MiB".into(),
             "size" => "2000 B".into(),
@@ -145,6 +147,9 @@ fn the_loader_accepts_every_entry() {
             path if path.starts_with("core.hops.") => format!("{HOP}[[station]]\n"),
             path if path.starts_with("link.codel.") => {
                 format!("[link]\nqueue_discipline = \"codel\"\n[link.codel]\n{}", TABLES[1])
+            }
+            path if path.starts_with("cell.proactive_grant.") => {
+                "[cell.proactive_grant]\n[[station]]\n".to_owned()
             }
             path if path.starts_with("handover.") => DRIVE.replace("PATH\n", ""),
             path if path == "station.path_returns" || path.starts_with("station.path.") => {

@@ -67,7 +67,8 @@ pub fn controls(text: &str, scenario: &Scenario, parse: Parse<'_>) -> Vec<Contro
     let resolved: toml::Value = toml::from_str(&scenario.to_toml()).expect("a resolved scenario is TOML");
     let present = |key: &str| key.split('.').try_fold(&resolved, |at, part| inner(at, part)).map(plain);
     // A bandwidth that only NR has would make an LTE cell one of NR.
-    let of_same_rat = |changed: Scenario| changed.cell.rat == scenario.cell.rat;
+    let rat = |scenario: &Scenario| scenario.cell().map(|cell| cell.rat);
+    let of_same_rat = |changed: Scenario| rat(&changed) == rat(scenario);
     let accepted = |key: &str, value: &str| parse(text, &[format!("{key}={value}")]).is_ok_and(of_same_rat);
     let entries = reference::entries();
     let control = |&(key, label): &(&'static str, &'static str)| {

@@ -33,7 +33,7 @@ pub fn page(folder: &Path) -> Outcome<String> {
             Ok(rows.page(&swept.about(), &(rows.pictures() + &swept.body(folder))))
         }
         (Some(summary), None)
-            if ["calibration", "router", "tdd-pacing"]
+            if ["calibration", "measured", "router", "tdd-pacing"]
                 .iter()
                 .any(|name| summary.contains(&format!("\"reproduces\": \"{name}\""))) =>
         {

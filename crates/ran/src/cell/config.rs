@@ -61,6 +61,9 @@ pub struct CellConfig {
     pub cqi_period: SlotSpan,
     /// Time from a CQI measurement to its use by the scheduler.
     pub cqi_delay: SlotSpan,
+    /// Time before its slot at which the base station takes a downlink packet into a block; it needs less
+    /// where this is zero.
+    pub downlink_lead: Duration,
     /// Buffer per station in the eNB.
     pub downlink_buffer: Bytes,
     /// Scheduling requests and buffer status reports.
@@ -101,6 +104,8 @@ pub struct StationConfig {
     pub addresses: Vec<IpAddr>,
     /// Its radio link.
     pub link: StationLink,
+    /// Time that a packet takes in its stack above PDCP, in each direction.
+    pub processing: Duration,
     /// Its uplink buffer above PDCP: a plain queue or an ACK filter.
     pub uplink_buffer: Box<dyn SduQueue + Send>,
 }

@@ -10,6 +10,7 @@ use super::config::{CellConfig, StationConfig};
 use super::configured::ConfiguredGrants;
 use super::mobility::{Forwarding, HandoverRecord, Moving};
 use super::ports::CORE;
+use super::processing::Processing;
 use super::responder::Responder;
 use super::station::Station;
 use super::watched::{StepSink, Watched};
@@ -57,9 +58,10 @@ pub struct Cell {
     pub(super) allocations: Vec<(usize, u16)>,
     active_slots: u64,
     block_sink: Option<BlockSink>,
-    watched: Option<Watched>,
+    pub(super) watched: Vec<Watched>,
     pub(super) responder: Responder,
     pub(super) configured: ConfiguredGrants,
+    processing: Processing,
     /// Movement and measurements of the stations.
     pub(super) moving: Option<Box<Moving>>,
     /// Changes of the serving cell, in the order of time.
@@ -86,6 +88,8 @@ impl Cell {
         let distances = lte_tdd(&config);
         let pusch_prb = config.pusch_prbs().len() as u16;
         let adaptation = LinkAdaptation::new(&config.rat, (config.downlink_prb, pusch_prb));
+        let processing = stations.iter().map(|station| station.processing).collect();
+        let processing = Processing::new(config.downlink_lead, processing);
         let build = |(index, station)| Station::new(station, &config, &timing, network.as_ref(), index, seed);
         let stations: Vec<Station> = stations.into_iter().enumerate().map(build).collect();
         let mut members = vec![Vec::new(); served_cells(network.as_ref())];
@@ -112,10 +116,11 @@ impl Cell {
             allocations: Vec::new(),
             active_slots: 0,
             block_sink: None,
-            watched: None,
+            watched: Vec::new(),
             responder: Responder::new(seed),
             displaced: Vec::new(),
             configured,
+            processing,
             moving: None,
             handovers: Vec::new(),
             records_failures: false,
@@ -203,7 +208,8 @@ impl Cell {
     pub fn held(&self, station: usize) -> (u64, u64) {
         let Station { downlink, uplink, forwarding, .. } = &self.stations[station];
         let forwarded = forwarding.as_ref().map_or(0, Forwarding::held);
-        (downlink.held() + forwarded, uplink.held())
+        let (down, up) = self.processing.held(station);
+        (downlink.held() + forwarded + down, uplink.held() + up)
     }
     /// The conversion between this cell's slots and time.
     pub fn clock(&self) -> SlotClock {
@@ -227,7 +233,7 @@ impl Cell {
     pub fn watch(&mut self, station: usize, sink: StepSink) {
         self.stations[station].downlink.watched = true;
         self.stations[station].uplink.watched = true;
-        self.watched = Some(Watched { station, sink });
+        self.watched.push(Watched { station, sink });
     }
 
     pub(super) fn wake(&mut self, now: Instant) {
@@ -238,6 +244,9 @@ impl Cell {
 
     fn run_slot(&mut self, slot: Slot) {
         self.active_slots += 1;
+        while let Some((at, index, direction, packet)) = self.processing.pop_arrived(self.clock.start(slot)) {
+            self.enter(at, index, direction, packet);
+        }
         for index in 0..self.stations.len() {
             self.receive(slot, index);
         }
@@ -284,6 +293,9 @@ impl Cell {
         if !station.downlink.delivery_due(slot) && !station.uplink.delivery_due(slot) {
             return;
         }
+        if station.downlink.mac.delivery_due(slot) || station.uplink.mac.delivery_due(slot) {
+            station.active_at = Some(slot);
+        }
         // In AM, a delivery can create uplink data: a status report or a retransmission.
         let was_empty = station.uplink.bearer.rlc.is_am() && station.uplink_available() == 0;
         let Station { downlink, uplink, .. } = station;
@@ -296,6 +308,39 @@ impl Cell {
         if station.count_radio_link_failures() {
             self.fail_link(slot, index);
         }
+    }
+
+    /// Whether a station gets grants without a request.
+    fn grants_unasked(&self, slot: Slot) -> bool {
+        let grants = self.config.access.proactive.as_ref();
+        grants.is_some_and(|grants| {
+            self.stations.iter().any(|station| station.connected() && grants.serve(slot, station.active_at))
+        })
+    }
+
+    /// A packet enters the buffer of its direction.
+    fn enter(&mut self, now: Instant, index: usize, direction: Direction, packet: Packet) {
+        let station = &mut self.stations[index];
+        if direction == Direction::Down {
+            let Station { downlink: link, forwarding, .. } = station;
+            let arrived = match forwarding {
+                Some(forwarding) => forwarding.arrive(now, packet),
+                None => Some(packet),
+            };
+            if let Some(packet) = arrived {
+                link.bearer.buffer.push(now, packet);
+                link.collect_dropped(&mut self.output);
+            }
+            return;
+        }
+        self.watched.iter_mut().for_each(|watched| watched.arrived(now, index, direction, &packet));
+        let was_empty = station.uplink.bearer.buffer.packets() == 0 && station.uplink_available() == 0;
+        station.count_grant_wait(now);
+        station.uplink.bearer.buffer.push(now, packet);
+        if was_empty {
+            station.access.on_data_in_empty_buffer(now);
+        }
+        station.uplink.collect_dropped(&mut self.output);
     }
 
     /// Decides the fate of all transmissions of the slot, once the interference between them is known.
@@ -334,10 +379,11 @@ impl Cell {
                 let (clock, tdd) = (self.clock, matches!(self.config.duplex, Duplex::Tdd(_)));
                 sink(CapturedBlock { station, direction, slot, process, clock, tdd, pdu });
             }
-            if let Some(watched) = self.watched.as_mut().filter(|own| own.station == transmission.station) {
-                let times = (self.clock.start(slot), self.clock.start(times.2));
+            let times = (self.clock.start(slot), self.clock.start(times.2));
+            for watched in self.watched.iter_mut().filter(|own| own.station == transmission.station) {
                 watched.sent(times, transmission.direction, transmission.process, link);
             }
+            link.carried.clear();
             if transmission.direction == Direction::Down && decoded && in_random_access {
                 self.resolve_by_msg4(slot, transmission.station, transmission.process);
             }
@@ -382,51 +428,45 @@ fn lte_tdd(config: &CellConfig) -> Option<&'static Distances> {
 
 impl Node for Cell {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
-        if from == CORE {
+        let (index, direction) = if from == CORE {
             let Some(index) = self.routes.get(packet.ip.dst) else {
                 self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
                 return;
             };
-            if let Some(watched) = &mut self.watched {
-                watched.arrived(now, index, Direction::Down, &packet);
-            }
-            let Station { downlink: link, forwarding, .. } = &mut self.stations[index];
-            link.mac.stats.packets_in += 1;
-            let arrived = match forwarding {
-                Some(forwarding) => forwarding.arrive(now, packet),
-                None => Some(packet),
-            };
-            if let Some(packet) = arrived {
-                link.bearer.buffer.push(now, packet);
-                link.collect_dropped(&mut self.output);
-            }
+            (index, Direction::Down)
         } else {
-            let index = usize::from(from.0) - 1;
-            if let Some(watched) = &mut self.watched {
-                watched.arrived(now, index, Direction::Up, &packet);
-            }
-            let station = &mut self.stations[index];
-            let was_empty = station.uplink.bearer.buffer.packets() == 0 && station.uplink_available() == 0;
-            station.count_grant_wait(now);
-            station.uplink.mac.stats.packets_in += 1;
-            station.uplink.bearer.buffer.push(now, packet);
-            if was_empty {
-                station.access.on_data_in_empty_buffer(now);
-            }
-            station.uplink.collect_dropped(&mut self.output);
+            (usize::from(from.0) - 1, Direction::Up)
+        };
+        if direction == Direction::Down {
+            self.watched.iter_mut().for_each(|watched| watched.arrived(now, index, direction, &packet));
         }
-        self.wake(now);
+        let Station { downlink, uplink, .. } = &mut self.stations[index];
+        let link = if direction == Direction::Down { downlink } else { uplink };
+        link.mac.stats.packets_in += 1;
+        match self.processing.arrive(now, index, direction, packet) {
+            Ok(enters_at) => self.wake(enters_at),
+            Err(packet) => {
+                self.enter(now, index, direction, packet);
+                self.wake(now);
+            }
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(slot) = self.next_slot.filter(|slot| self.clock.start(*slot) <= now) {
+            let first = self.output.len();
             self.run_slot(slot);
-            self.earliest_slot = slot + SlotSpan(1);
-            let idle = self.stations.iter().all(Station::idle);
+            self.processing.hold(self.clock.start(slot), first, &mut self.output);
             let next = slot + SlotSpan(1);
+            self.earliest_slot = next;
+            let idle = self.stations.iter().all(Station::idle) && !self.grants_unasked(slot);
             let moving = self.moving.as_ref().map(|moving| moving.next_slot(slot));
             self.next_slot = if idle { moving } else { Some(next) };
+            if let Some(at) = self.processing.next_arrival().filter(|_| idle) {
+                self.wake(at);
+            }
         }
+        self.processing.release(now, &mut self.output);
     }
 
     fn poll_output(&mut self, _now: Instant) -> Option<Output> {
@@ -434,6 +474,10 @@ impl Node for Cell {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next_slot.map(|slot| self.clock.start(slot))
+        let slot = self.next_slot.map(|slot| self.clock.start(slot));
+        match self.processing.next_release() {
+            Some(at) => Some(slot.map_or(at, |slot| slot.min(at))),
+            None => slot,
+        }
     }
 }

@@ -17,6 +17,7 @@ mod enb;
 mod link;
 mod mobility;
 mod ports;
+mod processing;
 mod random_access;
 mod responder;
 mod station;

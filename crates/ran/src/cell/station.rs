@@ -17,7 +17,7 @@ use crate::mac::buffer_estimate::BufferEstimate;
 use crate::mac::pdu::Sender;
 use crate::mac::power_headroom::{HeadroomEstimate, HeadroomReport, HeadroomTimers};
 use crate::mac::random_access::{Cause, Procedure};
-use crate::mac::scheduling_request::UplinkAccess;
+use crate::mac::scheduling_request::{ProactiveGrants, UplinkAccess};
 use crate::mcs::Mcs;
 use crate::prb::PrbSet;
 use crate::rat::Rat;
@@ -48,6 +48,10 @@ pub(crate) struct Station {
     pub access: UplinkAccess,
     pub estimate: BufferEstimate,
     pub grants: VecDeque<Grant>,
+    /// The last slot of an uplink grant.
+    granted_for: Slot,
+    /// The slot in which data were decoded last.
+    pub active_at: Option<Slot>,
     /// PRBs for the estimated buffer within the station's power, and whether the power limits them.
     pub uplink_demand: (u16, bool),
     /// CQI reports with the slot of their first use. The front one is in use, the others are not yet.
@@ -127,6 +131,8 @@ impl Station {
             access: UplinkAccess::new(cell.duplex.uplink_offset(index as u64, cell.access.sr_period).0),
             estimate: BufferEstimate::default(),
             grants: VecDeque::new(),
+            granted_for: Slot(0),
+            active_at: None,
             uplink_demand: (0, false),
             cqi_reports: VecDeque::new(),
             cqi_changes_at: Slot(0),
@@ -215,6 +221,7 @@ impl Station {
     pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, (prbs, n_prb): (PrbSet, u16)) {
         self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
         let tpc_db = self.next_tpc_db;
+        self.granted_for = sent_at;
         self.grants.push_back(Grant { sent_at, process, new_data: true, mcs, prbs, n_prb, tpc_db });
     }
     /// Grants the retransmission of a block by asynchronous HARQ.
@@ -285,6 +292,13 @@ impl Station {
         self.uplink.bearer.sender(&mut self.downlink.bearer, now)
     }
 
+    /// Grants without a request, if they are due.
+    pub fn grant_unasked(&mut self, slot: Slot, grants: &ProactiveGrants) {
+        let due = self.estimate.bytes() == 0 && slot.since(self.granted_for) >= grants.after;
+        if due && self.connected && grants.serve(slot, self.active_at) {
+            self.estimate.raise_to(grants.size);
+        }
+    }
     /// Whether the eNB would grant PUSCH of `sent_at` for new data.
     pub fn wants_grant(&self, sent_at: Slot) -> bool {
         let msg3 = self.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some());

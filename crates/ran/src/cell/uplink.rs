@@ -22,6 +22,9 @@ impl Cell {
         for index in 0..self.stations.len() {
             let station = &mut self.stations[index];
             station.estimate.process_request(slot, self.timing.request_answer, sr_grant);
+            if let Some(grants) = &self.config.access.proactive {
+                station.grant_unasked(slot, grants);
+            }
             for process in station.uplink.mac.harq.due(slot) {
                 self.judge_uplink_block(index, process);
             }
@@ -303,10 +306,14 @@ impl Cell {
         let station = &mut self.stations[index];
         let Station { access: requests, uplink, downlink, .. } = station;
         match requests.scheduling_request(slot, access, || uplink.bearer.available(&downlink.bearer) > 0) {
-            SrOutcome::Sent if self.responder.detects_request(access.sr_detection) => {
-                station.estimate.on_request(slot);
+            SrOutcome::Sent => {
+                if self.responder.detects_request(access.sr_detection) {
+                    station.estimate.on_request(slot);
+                }
+                let at = self.clock.start(slot);
+                self.watched.iter_mut().for_each(|watched| watched.requested(at, index));
             }
-            SrOutcome::Sent | SrOutcome::None => {}
+            SrOutcome::None => {}
             SrOutcome::Failed => {
                 self.start_random_access(index, Cause::SchedulingRequest, slot + SlotSpan(1))
             }

@@ -1,5 +1,5 @@
-//! The steps of one station's packets through the cell, for a picture of their way. Nothing is kept, and one
-//! branch is taken per packet and block, unless a station is watched.
+//! The steps of single stations' packets through the cell, for pictures of their way and for pings. Nothing
+//! is kept, and one branch is taken per packet and block, unless a station is watched.
 
 use super::link::Link;
 use crate::bearer::Carried;
@@ -20,8 +20,10 @@ pub struct RadioStep {
 /// An event of a watched station.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RadioEvent {
-    /// A packet arrives at the buffer of its direction, which may drop it.
+    /// A packet arrives at the base station, or at the buffer of the station, which may drop it.
     Arrived(Packet),
+    /// A scheduling request is sent.
+    Requested,
     /// A transport block is sent.
     Sent {
         /// The HARQ process.
@@ -54,15 +56,14 @@ impl Watched {
             (self.sink)(RadioStep { at, direction, event: RadioEvent::Arrived(packet.clone()) });
         }
     }
+    pub fn requested(&mut self, at: Instant, station: usize) {
+        if station == self.station {
+            (self.sink)(RadioStep { at, direction: Direction::Up, event: RadioEvent::Requested });
+        }
+    }
     /// A block of the station's link was sent at the first time; if it was decoded, RLC has it at the second.
-    pub fn sent(
-        &mut self,
-        (at, due): (Instant, Instant),
-        direction: Direction,
-        process: usize,
-        link: &mut Link,
-    ) {
-        let carried = std::mem::take(&mut link.carried);
+    pub fn sent(&mut self, (at, due): (Instant, Instant), direction: Direction, process: usize, link: &Link) {
+        let carried = link.carried.clone();
         let Some(block) = link.mac.harq.block(process) else { return };
         let event = RadioEvent::Sent {
             process,

@@ -16,8 +16,8 @@ use paceline_net::Instant;
 pub struct AccessConfig {
     /// Period of SR occasions on PUCCH: 1, 2, 5, 10, 20, 40 or 80 (TS 36.213 Table 10.1.5-1).
     pub sr_period: SlotSpan,
-    /// sr-ProhibitTimer in SR periods, 0..=7 (TS 36.331).
-    pub sr_prohibit: u64,
+    /// sr-ProhibitTimer (TS 36.331, TS 38.331).
+    pub sr_prohibit: SlotSpan,
     /// dsr-TransMax: SRs without a grant after which PUCCH is released.
     pub dsr_trans_max: u32,
     /// Probability that the eNB detects a scheduling request.
@@ -28,6 +28,26 @@ pub struct AccessConfig {
     pub retx_bsr: SlotSpan,
     /// Size in bytes of the grant that answers a scheduling request.
     pub sr_grant: u32,
+    /// Grants without a request.
+    pub proactive: Option<ProactiveGrants>,
+}
+
+/// Grants that the base station gives without a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProactiveGrants {
+    /// Time without a grant after which a station gets one; zero for one in every uplink slot.
+    pub after: SlotSpan,
+    /// Their size in bytes.
+    pub size: u32,
+    /// Time without data in either direction after which they end; none if they do not end.
+    pub inactivity: Option<SlotSpan>,
+}
+
+impl ProactiveGrants {
+    /// Whether a station whose last data were decoded in `active_at`, if it had any, gets these grants.
+    pub fn serve(&self, slot: Slot, active_at: Option<Slot>) -> bool {
+        self.inactivity.is_none_or(|limit| active_at.is_some_and(|at| slot.since(at) <= limit))
+    }
 }
 
 /// Counters of a station's uplink access; none of them decreases.
@@ -172,7 +192,7 @@ impl UplinkAccess {
             self.stats.scheduling_request_failures += 1;
             return SrOutcome::Failed;
         }
-        self.sr_prohibited_until = slot + config.sr_period * config.sr_prohibit;
+        self.sr_prohibited_until = slot + config.sr_prohibit;
         self.sr_counter += 1;
         self.stats.scheduling_requests += 1;
         SrOutcome::Sent
@@ -191,12 +211,13 @@ mod tests {
 
     const CONFIG: AccessConfig = AccessConfig {
         sr_period: SlotSpan(10),
-        sr_prohibit: 3,
+        sr_prohibit: SlotSpan(30),
         dsr_trans_max: 4,
         sr_detection: 1.0,
         periodic_bsr: SlotSpan(5),
         retx_bsr: SlotSpan(320),
         sr_grant: 80,
+        proactive: None,
     };
 
     /// The slots of `0..until` in which the station sends an SR, and the one in which the SR procedure fails.
@@ -217,12 +238,13 @@ mod tests {
         for sr_period in [1, 2, 5, 10, 20, 40, 80] {
             for sr_prohibit in 0..=7 {
                 for dsr_trans_max in [4, 8, 64] {
+                    let sr_prohibit = SlotSpan(sr_period * sr_prohibit);
                     let config =
                         AccessConfig { sr_period: SlotSpan(sr_period), sr_prohibit, dsr_trans_max, ..CONFIG };
                     let mut access = UplinkAccess::new(3);
                     access.on_data_in_empty_buffer(Instant::ZERO);
                     let (sent, failed) = requests(&mut access, &config, 100_000);
-                    let step = sr_period * sr_prohibit.max(1);
+                    let step = sr_period.max(sr_prohibit.0);
                     let expected = |n: u64| 3 % sr_period + n * step;
                     let count = u64::from(dsr_trans_max);
                     assert_eq!(sent, (0..count).map(expected).collect::<Vec<_>>());
@@ -246,7 +268,7 @@ mod tests {
         // From 0.5 ms to 48 ms.
         assert_eq!((access.stats.request_waits, access.stats.request_wait_ns), (1, 47_500_000));
         access.on_data_in_empty_buffer(Instant::from_millis(60));
-        let config = AccessConfig { sr_prohibit: 0, ..CONFIG };
+        let config = AccessConfig { sr_prohibit: SlotSpan(0), ..CONFIG };
         let (sent, failed) = requests(&mut access, &config, 1000);
         // sr-ProhibitTimer runs until slot 70.
         assert_eq!((sent, failed), (vec![70, 80, 90, 100], Some(110)));

@@ -49,6 +49,8 @@ pub struct NrConfig {
     pub stated_k1: Option<Vec<u8>>,
     /// Whole slots that the gNB needs between a reception and the slot of its decision.
     pub gnb_slots: u8,
+    /// Slots from a decision of the gNB to its slot on the air: scheduling lead and radio lead.
+    pub lead: SlotSpan,
     /// HARQ processes of the downlink, at most 16.
     pub downlink_processes: u8,
     /// HARQ processes of the uplink, at most 16.
@@ -115,6 +117,7 @@ impl NrConfig {
             min_k2: 4,
             stated_k1: None,
             gnb_slots: 2,
+            lead: SlotSpan(0),
             downlink_processes: 16,
             uplink_processes: 16,
             configured_grant: None,
@@ -127,9 +130,10 @@ impl NrConfig {
     pub fn slot_timing(&self, numerology: Numerology, duplex: &Duplex) -> Result<SlotTiming, TimingError> {
         let distances = [self.min_k1, self.min_k2, self.gnb_slots];
         let timing = SlotTiming::new(numerology, duplex, self.capability, distances);
+        let timing = timing?.with_lead(self.lead);
         match &self.stated_k1 {
-            Some(stated) => timing?.with_k1(duplex, stated),
-            None => timing,
+            Some(stated) => timing.with_k1(duplex, stated),
+            None => Ok(timing),
         }
     }
 }

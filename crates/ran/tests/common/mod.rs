@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses a part of it
 
 use paceline_net::{
-    Bytes, DropReason, DropTail, Instant, Node, Output, Packet, SeqNumber, TcpFlags, TcpHeader,
+    Bytes, DropReason, DropTail, Duration, Instant, Node, Output, Packet, SeqNumber, TcpFlags, TcpHeader,
 };
 use paceline_ran::lte::tdd::AckMode;
 use paceline_ran::{
@@ -59,15 +59,17 @@ pub fn config() -> CellConfig {
         decode_delay: SlotSpan(2),
         cqi_period: SlotSpan(5),
         cqi_delay: SlotSpan(6),
+        downlink_lead: Duration::ZERO,
         downlink_buffer: Bytes(1 << 20),
         access: AccessConfig {
             sr_period: SlotSpan(10),
-            sr_prohibit: 0,
+            sr_prohibit: SlotSpan(0),
             dsr_trans_max: 64,
             sr_detection: 1.0,
             periodic_bsr: SlotSpan(5),
             retx_bsr: SlotSpan(320),
             sr_grant: 80,
+            proactive: None,
         },
         random_access: RandomAccessConfig {
             connected_at_start: true,
@@ -95,6 +97,7 @@ pub fn station(index: usize, downlink_sinr_db: f64, uplink_sinr_db: f64, sigma_d
             uplink_sinr_db,
             fading: Fading { sigma_db, coherence_slots: 20.0 },
         },
+        processing: Duration::ZERO,
         uplink_buffer: Box::new(DropTail::new(Bytes(1 << 20))),
     }
 }

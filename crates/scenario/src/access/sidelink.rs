@@ -310,8 +310,17 @@ const CARRIER_KEYS: [&str; 17] = [
     "nr",
 ];
 /// Keys of `[cell.nr]` that have none.
-const UNUSED_NR_KEYS: [&str; 6] =
-    ["layers", "uplink_layers", "antennas", "uplink_antennas", "harq_processes", "configured_grant"];
+const UNUSED_NR_KEYS: [&str; 9] = [
+    "layers",
+    "uplink_layers",
+    "antennas",
+    "uplink_antennas",
+    "scheduling_lead",
+    "radio_lead",
+    "sr_prohibit_timer",
+    "harq_processes",
+    "configured_grant",
+];
 /// Keys of `[sidelink]` whose values NR takes from `[cell]`.
 const LTE_KEYS: [&str; 2] = ["resource_blocks", "carrier_ghz"];
 
@@ -327,8 +336,15 @@ pub(crate) fn unused_keys(nr: bool) -> Vec<String> {
     cell.chain(UNUSED_NR_KEYS.map(of("cell.nr"))).chain(LTE_KEYS.map(of("sidelink"))).collect()
 }
 /// Keys of `[cell]` that a table with defaults leaves out.
-const OPTIONAL_CELL_KEYS: [&str; 5] =
-    ["tdd_configuration", "special_subframe", "ack_mode", "uplink_scheduler", "discard_timer"];
+const OPTIONAL_CELL_KEYS: [&str; 7] = [
+    "tdd_configuration",
+    "special_subframe",
+    "ack_mode",
+    "uplink_scheduler",
+    "discard_timer",
+    "lte",
+    "proactive_grant",
+];
 /// Checks the carrier of pairs in NR.
 pub(crate) fn check_carrier(table: &Sidelink, plan: &CellPlan, cell: &Cell) -> Result<(), Problem> {
     let ghz = cell.frequency.map_or(0.0, |frequency| frequency.0 as f64 / 1e9);

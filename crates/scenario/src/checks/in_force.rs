@@ -23,7 +23,7 @@ enum With {
 /// Keys, the key that decides, and its values. `station` stands for each group of stations, and `tcp` for its
 /// table in each group too. Derived: from the places where the models read each key;
 /// `crates/sim/tests/key_effects.rs` finds one that is missing.
-const RULES: [(&[&str], &str, With); 22] = [
+const RULES: [(&[&str], &str, With); 24] = [
     (&["accelerator"], "core.proxy", With::Any(&["accelerator"])),
     (&["split_tcp"], "core.proxy", With::Any(&["split-tcp"])),
     (&["core.proxy_after"], "core.proxy", With::Not("none")),
@@ -53,11 +53,9 @@ const RULES: [(&[&str], &str, With); 22] = [
         With::Any(&["true"]),
     ),
     (&["tcp.stretch_ack_timeout", "tcp.stretch_ack_duplicates"], "tcp.stretch_ack_segments", With::Not("1")),
-    (
-        &["station.udp_rate", "station.udp_arrivals", "station.udp_payload"],
-        "station.traffic",
-        With::Any(&["udp"]),
-    ),
+    (&["station.udp_rate", "station.udp_payload"], "station.traffic", With::Any(&["udp"])),
+    (&["station.udp_arrivals"], "station.traffic", With::Any(&["udp", "ping"])),
+    (&["station.ping_interval", "station.ping_payload"], "station.traffic", With::Any(&["ping"])),
     (&["station.chunk_interval"], "station.chunk", With::Present),
     (&["station.coherence"], "station.fading", With::Not("0 dB")),
     (&["sidelink.selection_period", "sidelink.hysteresis"], "sidelink.selection", With::Any(&["best-cqi"])),
@@ -69,8 +67,8 @@ const RULES: [(&[&str], &str, With); 22] = [
 ];
 
 /// Keys of `[[station]]` that act with one access, and the reason for which others refuse them.
-const OF_CELLS: ([&str; 4], &str) = (
-    ["downlink_sinr", "uplink_sinr", "fading", "coherence"],
+const OF_CELLS: ([&str; 5], &str) = (
+    ["downlink_sinr", "uplink_sinr", "fading", "coherence", "processing"],
     "left out beside [link], which has no radio, and beside [sidelink], whose distances decide",
 );
 const OF_PAIRS: ([&str; 1], &str) = (["peer"], "left out without [sidelink], whose pairs have direct links");

@@ -1,9 +1,10 @@
 //! One-way latencies of an idle cell (`paceline_ran::nr::timing::latency`) and HARQ round trips.
 //!
 //! A packet of NR waits N2/2 before its slot and N1/2 for its decoding, as in TR 37.910; in LTE the delay
-//! after the subframe is `cell.decode_delay`. A scheduling request has one occasion in every
-//! `cell.sr_period`.
+//! after the subframe is `cell.decode_delay`. A base station with a lead prepares a downlink slot within it.
+//! A scheduling request has one occasion in every `cell.sr_period`.
 
+use super::terms::{self, Term};
 use crate::scenario::{self, CellPlan};
 use paceline_ran::nr::timing::latency::{self, Latency, Preparation};
 use paceline_ran::{Rat, SlotClock};
@@ -26,6 +27,9 @@ pub struct Latencies {
     pub downlink_harq: Span,
     /// From an uplink block to its earliest retransmission.
     pub uplink_harq: Span,
+    /// The parts of the mean latencies of the downlink and of the first PUSCH, with the clause or the key of
+    /// each.
+    pub terms: Vec<Term>,
 }
 
 /// Mean and maximum, over the arrivals of packets or over the slots of a period.
@@ -55,6 +59,9 @@ impl Latencies {
         let sr = clock.span(cell.sr_period).0.next_multiple_of(timing.period() as u64);
         let [first, data] = latency::uplink_by_request(timing, times, sr);
         let slot_ms = 1000.0 * plan.numerology.slot_seconds();
+        let lead = cell.lead();
+        let lead_slots = f64::from(lead.slots) + lead.radio.as_millis_f64() / slot_ms;
+        let of_gnb = if lead_slots > 0.0 { Preparation { before: lead_slots, ..times } } else { times };
         let period = timing.period() as u64;
         let trips = |of: &dyn Fn(u64) -> Option<u64>| {
             let spans: Vec<f64> = (0..period).filter_map(of).map(|slots| slots as f64 * slot_ms).collect();
@@ -63,7 +70,7 @@ impl Latencies {
         };
         let configured = matches!(plan.rat, Rat::Nr(_));
         Self {
-            downlink: latency::downlink(timing, times).into(),
+            downlink: latency::downlink(timing, of_gnb).into(),
             uplink_with_configured_grant: configured
                 .then(|| latency::uplink_with_grant(timing, times).into()),
             sr_period_ms: sr as f64 * slot_ms,
@@ -71,6 +78,7 @@ impl Latencies {
             uplink_data: data.into(),
             downlink_harq: trips(&|slot| timing.downlink_round_trip(slot)),
             uplink_harq: trips(&|slot| timing.uplink_round_trip(slot)),
+            terms: terms::of(plan, cell, times, sr),
         }
     }
 }

@@ -4,12 +4,14 @@
 mod latency;
 mod rates;
 mod slots;
+mod terms;
 
 pub use latency::{Latencies, Span};
 pub use rates::{DirectionRate, Overhead, Rates};
 pub use slots::SlotFacts;
+pub use terms::Term;
 
-use crate::scenario;
+use crate::scenario::{self, Scenario};
 use paceline_ran::Rat;
 use paceline_ran::nr::carrier::{FrequencyRange, subcarrier_khz};
 use serde::Serialize;
@@ -50,6 +52,12 @@ pub struct CellFacts {
 }
 
 impl CellFacts {
+    /// The same facts with the terms of the latencies that lie outside of the cell.
+    #[must_use]
+    pub fn with_path(mut self, scenario: &Scenario) -> Self {
+        self.latency.terms.extend(terms::outside(scenario));
+        self
+    }
     /// The facts of the cell of a loaded scenario.
     pub fn of(cell: &scenario::Cell) -> Self {
         let plan = &cell.plan();
@@ -128,5 +136,30 @@ mod tests {
             [facts.latency.downlink_harq, facts.latency.uplink_harq].map(|span| span.max_ms),
             [8.0; 2]
         );
+    }
+
+    #[test]
+    fn the_terms_add_up_to_the_latencies() {
+        for (rat, keys) in
+            [("lte", ""), ("nr", "pattern = \"DDDSU\"\n"), ("nr", "pattern = \"DDSU 8:6:0\"\n")]
+        {
+            for gnb in ["ideal", "srsran"] {
+                let cell = format!("[cell]\nrat = \"{rat}\"\nsr_period = \"10 ms\"\ngnb = \"{gnb}\"\n{keys}");
+                let scenario =
+                    load("test.toml", &(cell + "[[station]]\nprocessing = \"1 ms\"\n"), &[]).unwrap();
+                let facts = CellFacts::of(scenario.cell().unwrap());
+                let sum = |facts: &CellFacts, direction: &str| {
+                    let own = facts.latency.terms.iter().filter(|term| term.direction == direction);
+                    own.map(|term| term.mean_ms).sum::<f64>()
+                };
+                let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b} {:?}", facts.latency);
+                close(sum(&facts, "downlink"), facts.latency.downlink.mean_ms);
+                close(sum(&facts, "uplink"), facts.latency.uplink_first_pusch.mean_ms);
+                assert!(facts.latency.terms.iter().all(|term| !term.source.is_empty()));
+                let outside = facts.clone().with_path(&scenario);
+                let hops: f64 = scenario.core.hops.iter().map(|hop| hop.delay.as_millis_f64()).sum();
+                close(sum(&outside, "uplink") - sum(&facts, "uplink"), 1.0 + hops);
+            }
+        }
     }
 }

@@ -12,7 +12,8 @@ mod view;
 
 pub(crate) use connections::{ConnectionReading, SenderReading};
 pub(crate) use reading::{
-    CellReading, EndReading, PathReading, Proxy, RadioCapacity, Reading, StationReading, read, read_end,
+    CellReading, EndReading, PathReading, PingReading, Proxy, RadioCapacity, Reading, StationReading, read,
+    read_end,
 };
 pub(crate) use station::Counters;
 pub use view::{StationView, View};

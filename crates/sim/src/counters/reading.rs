@@ -7,6 +7,7 @@ use crate::core_network::{PolicerReading, RouterReading};
 use crate::link::Link;
 use crate::managed::ManagedReading;
 use crate::model::{Access, Model};
+use crate::pings::Ping;
 use paceline_net::{DropReason, Duration, Instant, SduQueue};
 use paceline_pep::accelerator::DeviceSnapshot;
 use paceline_ran::sidelink::{Carried, FlowDirection, PathKind, Sidelink, Switch};
@@ -69,6 +70,8 @@ pub(crate) struct EndReading {
     pub paths: PathReading,
     /// Changes of the serving cell.
     pub handovers: Vec<HandoverRecord>,
+    /// Pings by station.
+    pub pings: Vec<PingReading>,
 }
 
 /// Paths of the pairs of a sidelink; empty without one.
@@ -105,6 +108,13 @@ pub(crate) struct RadioCapacity {
     pub uplink_grants: f64,
     /// Number of served cells.
     pub cells: u64,
+}
+
+/// The answered pings of one station.
+#[derive(Clone, Debug)]
+pub(crate) struct PingReading {
+    pub station: usize,
+    pub pings: Vec<Ping>,
 }
 
 /// Relation of one station to its cell.
@@ -205,6 +215,7 @@ pub(crate) fn read_end(model: &mut Model) -> EndReading {
         proxy,
         paths: model.sidelink().map(read_paths).unwrap_or_default(),
         handovers: Vec::new(),
+        pings: model.pings().into_iter().map(|(station, pings)| PingReading { station, pings }).collect(),
     };
     match model.access() {
         Access::Cell(cell) => {

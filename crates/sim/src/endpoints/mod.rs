@@ -8,4 +8,4 @@ pub mod host;
 mod udp;
 
 pub(crate) use host::Host;
-pub(crate) use udp::{Arrivals, Udp, UdpFlow, UdpStats};
+pub(crate) use udp::{Arrivals, Logged, Udp, UdpFlow, UdpStats};

@@ -1,5 +1,5 @@
 //! One side of UDP flows of constant rate or with Poisson arrivals, with which a path is probed for loss,
-//! one-way delay and round-trip time.
+//! one-way delay and round-trip time, and of pings, whose answers are as long as the requests.
 //!
 //! Each datagram carries its send time, which no other of its flow has. The receiver answers it by a short
 //! datagram that carries the same time. A copy that the network made counts nothing and has no answer. Port
@@ -39,6 +39,8 @@ pub struct UdpFlow {
     pub remote: SocketAddr,
     /// Bit rate with IP and UDP headers.
     pub rate: Rate,
+    /// Mean time between datagrams, in place of the rate.
+    pub interval: Option<Duration>,
     /// Payload of each datagram but the last.
     pub payload: Bytes,
     /// Times between datagrams.
@@ -66,6 +68,25 @@ pub struct UdpStats {
     pub rtt_ns: u64,
 }
 
+/// A datagram that has arrived, or an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Logged {
+    ports: (u16, u16),
+    /// Time at which the request was made.
+    pub made_at: Instant,
+    /// Time since then.
+    pub took_ns: u64,
+    /// Whether it is an answer.
+    pub answer: bool,
+}
+
+impl Logged {
+    /// The higher port, which is that of the station.
+    pub fn port(&self) -> u16 {
+        self.ports.0.max(self.ports.1)
+    }
+}
+
 /// One side: the sender of its own flows and the receiver of the peer's.
 #[derive(Debug, Default)]
 pub struct Udp {
@@ -74,6 +95,8 @@ pub struct Udp {
     stats: UdpStats,
     /// The datagrams received, by source and destination.
     received: Vec<((SocketAddr, SocketAddr), Received)>,
+    /// Arrivals, where the datagrams are pings.
+    log: Option<Vec<Logged>>,
     output: VecDeque<Output>,
 }
 
@@ -117,6 +140,14 @@ impl Udp {
         };
         Self { flows: flows.into_iter().map(flow).collect(), ..Self::default() }
     }
+    /// A side that sends these pings, and answers those of its peer at full length.
+    pub fn pings(flows: Vec<UdpFlow>) -> Self {
+        Self { log: Some(Vec::new()), ..Self::new(flows) }
+    }
+    /// The pings and answers that have arrived; none where the datagrams are no pings.
+    pub fn log(&self) -> Option<&[Logged]> {
+        self.log.as_deref()
+    }
     /// Counters of this side.
     pub fn stats(&self) -> &UdpStats {
         &self.stats
@@ -137,7 +168,8 @@ impl Udp {
                     *left -= payload;
                 }
                 let packet = datagram(flow.local, flow.remote, payload as u32, *at);
-                let mean = flow.rate.time_to_send(Bytes(u64::from(packet.len)));
+                let of_rate = || flow.rate.time_to_send(Bytes(u64::from(packet.len)));
+                let mean = flow.interval.unwrap_or_else(of_rate);
                 let apart = match &mut flow.arrivals {
                     Arrivals::Constant => mean,
                     Arrivals::Poisson(stream) => {
@@ -166,14 +198,20 @@ impl Node for Udp {
         if !self.is_first((from, to), *at) {
             return;
         }
-        if self.flows.iter().any(|(flow, ..)| flow.remote == from && flow.local == to) {
+        let answer = self.flows.iter().any(|(flow, ..)| flow.remote == from && flow.local == to);
+        if let Some(log) = &mut self.log {
+            let ports = (*src_port, *dst_port);
+            log.push(Logged { ports, made_at: *at, took_ns: took, answer });
+        }
+        if answer {
             self.stats.answers += 1;
             self.stats.rtt_ns += took;
         } else {
             self.stats.received += 1;
             self.stats.received_bytes += u64::from(*len);
             self.stats.delay_ns += took;
-            self.output.push_back(Output::Transmit(Port(0), datagram(to, from, ANSWER_BYTES, *at)));
+            let len = if self.log.is_some() { *len } else { ANSWER_BYTES };
+            self.output.push_back(Output::Transmit(Port(0), datagram(to, from, len, *at)));
         }
     }
     fn handle_timeout(&mut self, now: Instant) {
@@ -208,7 +246,7 @@ mod tests {
         // payload.
         let (rate, payload, file) = (Rate(1_000_000), Bytes(972), Some(Bytes(2000)));
         let arrivals = Arrivals::Constant;
-        let flow = UdpFlow { local, remote, rate, payload, arrivals, start, file };
+        let flow = UdpFlow { local, remote, rate, interval: None, payload, arrivals, start, file };
         let (mut server, mut station) = (Udp::new(vec![flow]), Udp::default());
         for (at, len) in [(5, 1000), (13, 1000), (21, 84)] {
             let at = Instant::from_millis(at);

@@ -8,6 +8,7 @@ use crate::core_network::{self, Core};
 use crate::endpoints::{Arrivals, Host, Udp, UdpFlow};
 use crate::engine::{Engine, NodeId};
 use crate::link::Link;
+use crate::pings::Trace;
 use crate::proxy::{self, Configure, Pep, Split};
 use crate::scenario::{self, Access, Direction, Scenario, Stations, Traffic, UdpArrivals};
 use paceline_net::pacing::Hint;
@@ -78,8 +79,8 @@ impl Model {
         engine.connect(towards_cells, (access, CORE));
         let sizes = groups.iter().map(|group| group.file).collect();
         let hosts = Vec::new();
-        let (hops_before, kernel) = (hops_before.len(), Default::default());
-        let mut model = Self { engine, core, pep, behind, hops_before, access, hosts, sizes, kernel };
+        let (hops_before, kernel, pings) = (hops_before.len(), Default::default(), Vec::new());
+        let mut model = Self { engine, core, pep, behind, hops_before, access, hosts, sizes, kernel, pings };
         for (index, group) in groups.iter().enumerate() {
             if real.contains(&index) {
                 model.engine.expose((access, station_port(index)), real_station(index));
@@ -101,9 +102,12 @@ impl Model {
     ) -> (NodeId, NodeId) {
         let mut stream = Stream::new(seed, &format!("station{index}/traffic"));
         let flows = if group.direction == Direction::None { 0 } else { group.flows };
-        if group.traffic == Traffic::Udp {
-            let [server, station] =
-                udp(group, index, flows, &mut stream, seed).map(|side| ModelNode::Udp(Box::new(side)));
+        if group.traffic != Traffic::Tcp {
+            let sides = udp(group, index, flows, &mut stream, seed);
+            if group.traffic == Traffic::Ping {
+                self.trace_pings(index);
+            }
+            let [server, station] = sides.map(|side| ModelNode::Udp(Box::new(side)));
             return self.attach(index, server, station);
         }
         let (mut server, mut station) = (Host::default(), Host::default());
@@ -113,6 +117,13 @@ impl Model {
             station.add(at_station);
         }
         self.attach(index, ModelNode::Host(Box::new(server)), ModelNode::Host(Box::new(station)))
+    }
+    fn trace_pings(&mut self, station: usize) {
+        let trace = Trace::default();
+        if let ModelNode::Cell(cell) = self.engine.node_mut(self.access) {
+            cell.watch(station, trace.sink());
+        }
+        self.pings.push((station, trace));
     }
     fn attach(&mut self, index: usize, server: ModelNode, station: ModelNode) -> (NodeId, NodeId) {
         let (server, station) = (self.engine.add(server), self.engine.add(station));
@@ -168,9 +179,10 @@ fn split_endpoints(scenario: &Scenario, groups: &[&Stations]) -> Configure {
     })
 }
 
-/// UDP nodes of a station's server and of the station.
+/// UDP nodes of a station's server and of the station, of pings too.
 fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream, seed: u64) -> [Udp; 2] {
     let mut sides = [Vec::new(), Vec::new()];
+    let pings = group.traffic == Traffic::Ping;
     for flow in 0..flows as u16 {
         let server = SocketAddr::new(address::server(index), SERVER_PORT + flow);
         let station = SocketAddr::new(address::station(index).0.into(), STATION_PORT + flow);
@@ -181,7 +193,8 @@ fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream, seed: u6
             local,
             remote,
             rate: group.udp_rate,
-            payload: group.udp_payload,
+            interval: pings.then_some(group.ping_interval),
+            payload: if pings { group.ping_payload } else { group.udp_payload },
             arrivals: match group.udp_arrivals {
                 UdpArrivals::Constant => Arrivals::Constant,
                 UdpArrivals::Poisson => {
@@ -192,7 +205,7 @@ fn udp(group: &Stations, index: usize, flows: u32, stream: &mut Stream, seed: u6
             file: group.file,
         });
     }
-    sides.map(Udp::new)
+    sides.map(if pings { Udp::pings } else { Udp::new })
 }
 
 /// Endpoints of one TCP connection: the server's and the station's.

@@ -37,6 +37,7 @@ pub(crate) fn cell(scenario: &Scenario, cells: &scenario::Cells, groups: &[&Stat
                 },
                 None => stated_link(group, clock, &mut place),
             },
+            processing: group.processing,
             uplink_buffer: Box::new(AckFilter::new(filter)),
         }
     });
@@ -119,7 +120,9 @@ fn policy(scheduler: scenario::Scheduler) -> Policy {
 
 fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
     let clock = SlotClock::new(plan.numerology);
+    let lead = cell.lead();
     CellConfig {
+        downlink_lead: clock.duration(SlotSpan(u64::from(lead.slots))) + lead.radio,
         rat: plan.rat,
         numerology: plan.numerology,
         duplex: plan.duplex,
@@ -144,12 +147,13 @@ fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
         downlink_buffer: cell.downlink_buffer,
         access: AccessConfig {
             sr_period: clock.span(cell.sr_period),
-            sr_prohibit: cell.sr_prohibit,
+            sr_prohibit: sr_prohibit(cell, clock),
             dsr_trans_max: cell.dsr_trans_max,
             sr_detection: cell.sr_detection,
             periodic_bsr: clock.span(cell.periodic_bsr_timer),
             retx_bsr: clock.span(cell.retx_bsr_timer),
             sr_grant: cell.sr_grant.0 as u32,
+            proactive: cell.proactive_grant.as_ref().map(|grant| grant.in_slots(clock)),
         },
         random_access: RandomAccessConfig {
             connected_at_start: !cell.initial_access,
@@ -166,6 +170,14 @@ fn cell_config(cell: &scenario::Cell, plan: CellPlan) -> CellConfig {
             cell_selection: clock.span(cell.cell_selection),
             reestablishment: clock.span(cell.reestablishment_signalling),
         },
+    }
+}
+
+/// sr-ProhibitTimer in slots.
+fn sr_prohibit(cell: &scenario::Cell, clock: SlotClock) -> SlotSpan {
+    match cell.nr.as_ref().and_then(|nr| nr.sr_prohibit_timer) {
+        Some(timer) => clock.span(timer),
+        None => clock.span(cell.sr_period) * cell.sr_prohibit,
     }
 }
 

@@ -19,6 +19,7 @@ use crate::core_network::{self, Core, Monitor};
 use crate::endpoints::{Host, Udp, UdpStats};
 use crate::engine::{Engine, NodeId, PacketSink};
 use crate::link::Link;
+use crate::pings::{Ping, Trace};
 use crate::proxy::Pep;
 use paceline_net::{Bytes, Duration, Instant, Node, Output, Packet, Port, ServingCell};
 use paceline_ran::sidelink::Sidelink;
@@ -145,6 +146,8 @@ pub struct Model {
     sizes: Vec<Option<Bytes>>,
     /// Per real station with an open connection, the last reading of the kernel's senders.
     kernel: BTreeMap<usize, KernelState>,
+    /// The ways of the pings, by station.
+    pings: Vec<(usize, Trace)>,
 }
 
 impl Model {
@@ -280,6 +283,19 @@ impl Model {
             (ModelNode::Udp(server), ModelNode::Udp(host)) => Some((server.stats(), host.stats())),
             _ => None,
         }
+    }
+    /// The answered pings of each station that has some.
+    pub(crate) fn pings(&self) -> Vec<(usize, Vec<Ping>)> {
+        let of = |(station, trace): &(usize, Trace)| {
+            let (server, host) = self.hosts[*station]?;
+            match (self.engine.node(server), self.engine.node(host)) {
+                (ModelNode::Udp(server), ModelNode::Udp(host)) => {
+                    Some((*station, trace.answered(server.log()?, host.log()?)))
+                }
+                _ => None,
+            }
+        };
+        self.pings.iter().filter_map(of).collect()
     }
     /// Size of each of a station's transfers; none for transfers without end.
     pub fn transfer_size(&self, station: usize) -> Option<Bytes> {

@@ -9,6 +9,7 @@ pub mod accelerator;
 pub mod ack_filter;
 pub mod calibration;
 pub mod d2d;
+pub mod measured;
 pub mod router;
 pub mod tdd_pacing;
 mod value;

@@ -6,6 +6,7 @@ use super::network::handover::HandoverResult;
 use super::network::paths::{self, PathResult, SwitchResult};
 use super::network::queue::QueueResult;
 use super::network::router::{PolicerResult, RouterResult};
+use super::ping::PingResult;
 use super::run_group::RunGroup;
 use super::service;
 use super::statistics::{mbps, number_or_nan, ratio};
@@ -53,6 +54,9 @@ pub struct RunResult {
     /// Figures of ACK policers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policers: Vec<PolicerResult>,
+    /// Figures of pings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pings: Vec<PingResult>,
     /// Connections of the real stations of an emulation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kernel_connections: Vec<KernelConnection>,
@@ -247,6 +251,8 @@ impl RunResult {
             totals
         };
         let (paths, switches) = paths::results(&end.paths);
+        let ping = |own| PingResult::new(own, started_at, measured[own.station].udp_sent);
+        let pings = end.pings.iter().map(ping).collect();
         let run_groups = RunGroup::of_stations(&group_names, &groups, &measured, span);
         let cell = |index: usize| end.cells.as_ref().map(|cells| &cells[index]);
         let stations = measured.iter().zip(groups).enumerate();
@@ -276,6 +282,7 @@ impl RunResult {
             switches,
             routers: end.routers.iter().map(|router| RouterResult::new(router, span)).collect(),
             policers: end.policers.iter().map(PolicerResult::new).collect(),
+            pings,
             kernel_connections: Vec::new(),
             senders,
             samples,

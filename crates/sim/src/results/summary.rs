@@ -144,6 +144,10 @@ impl Summary {
     pub fn policers_csv(&self) -> Option<String> {
         self.runs.iter().any(|run| !run.policers.is_empty()).then(|| tables::policers_csv(&self.runs))
     }
+    /// `pings.csv`; none without pings.
+    pub fn pings_csv(&self) -> Option<String> {
+        self.runs.iter().any(|run| !run.pings.is_empty()).then(|| tables::pings_csv(&self.runs))
+    }
     /// Text of `timeseries.csv`.
     pub fn timeseries_csv(&self) -> String {
         tables::timeseries_csv(&self.runs)
@@ -211,6 +215,7 @@ mod tests {
             handovers: Vec::new(),
             routers: Vec::new(),
             policers: Vec::new(),
+            pings: Vec::new(),
             kernel_connections: Vec::new(),
             senders: Vec::new(),
             samples: Vec::new(),

@@ -5,9 +5,10 @@ use paceline_pep::Scheme;
 use paceline_sim::scenario;
 use paceline_sim::scenario::{
     Access, BlockageModel, Cell, Cells, Cellular, Deployment, DeploymentModel, Direction, FadingProfile,
-    FixedLink, Handover, HandoverFate, HandoverTrigger, Held, Hop, Link, Movement, PacingPattern, Pairs,
-    Place, QueueDiscipline, RlcMode, Scenario, Scheduler, Sidelink, SidelinkFate, SidelinkPath,
-    SidelinkSelection, SinrRange, Stations, TraceFile, TraceLink, Traffic, TrailingReport, UdpArrivals,
+    FixedLink, GnbName, Handover, HandoverFate, HandoverTrigger, Held, Hop, Link, Movement, PacingPattern,
+    Pairs, Place, ProactiveGrant, QueueDiscipline, RlcMode, Scenario, Scheduler, Sidelink, SidelinkFate,
+    SidelinkPath, SidelinkSelection, SinrRange, Stations, TraceFile, TraceLink, Traffic, TrailingReport,
+    UdpArrivals,
 };
 use paceline_tcp::{
     BeyondWindow, CwndUnit, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
@@ -29,7 +30,8 @@ fn random_hop(stream: &mut Stream) -> Hop {
 }
 
 fn random_stations(stream: &mut Stream) -> Stations {
-    let traffic = if stream.chance(0.2) { Traffic::Udp } else { Traffic::Tcp };
+    let other = if stream.chance(0.5) { Traffic::Udp } else { Traffic::Ping };
+    let traffic = if stream.chance(0.2) { other } else { Traffic::Tcp };
     let chunk = (traffic == Traffic::Tcp && stream.chance(0.2)).then(|| Bytes(1 + stream.below(3_000)));
     let pieces = chunk.map_or(1, |chunk| chunk.0);
     let file = stream.chance(0.4).then(|| Bytes((1 + stream.below(2_000_000 / pieces)) * pieces));
@@ -54,6 +56,9 @@ fn random_stations(stream: &mut Stream) -> Stations {
         udp_rate: Rate(100_000 + stream.below(20_000_000)),
         udp_arrivals: pick(stream, &[UdpArrivals::Constant, UdpArrivals::Poisson]),
         udp_payload: Bytes(1 + stream.below(2_000)),
+        ping_interval: Duration::from_micros(100 + stream.below(200_000)),
+        ping_payload: Bytes(1 + stream.below(2_000)),
+        processing: Duration::from_micros(pick(stream, &[0, 0, 137, 4_000])),
         file,
         chunk,
         chunk_interval: Duration::from_micros(100 + stream.below(100_000)),
@@ -154,6 +159,12 @@ pub fn random_scenario(stream: &mut Stream) -> Scenario {
     cell.uplink_buffer = Bytes(3_000 + stream.below(100_000));
     cell.sr_period = Duration::from_millis(pick(stream, &[1, 2, 5, 10, 20, 40, 80]));
     cell.sr_prohibit = stream.below(3);
+    cell.gnb = pick(stream, &[GnbName::Ideal, GnbName::Srsran]);
+    cell.proactive_grant = stream.chance(0.2).then(|| ProactiveGrant {
+        after: Duration::from_millis(stream.below(20)),
+        size: Bytes(7 + stream.below(1_000)),
+        inactivity: stream.chance(0.7).then(|| Duration::from_millis(stream.below(300))),
+    });
     cell.periodic_bsr_timer = Duration::from_millis(pick(stream, &[5, 10, 40, 640]));
     cell.sr_detection = pick(stream, &[1.0, 1.0, 0.9, 0.3]);
     cell.dsr_trans_max = pick(stream, &[4, 8, 64]);

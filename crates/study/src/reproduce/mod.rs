@@ -5,6 +5,7 @@ pub mod accelerator;
 pub mod ack_filter;
 pub mod calibration;
 pub mod d2d;
+pub mod measured;
 mod plan;
 pub mod router;
 pub mod tdd_pacing;
@@ -15,7 +16,8 @@ use crate::error::InputError;
 use crate::similar;
 
 /// Names of the experiments.
-pub const NAMES: [&str; 6] = ["ack-filter", "accelerator", "calibration", "d2d", "router", "tdd-pacing"];
+pub const NAMES: [&str; 7] =
+    ["ack-filter", "accelerator", "calibration", "d2d", "measured", "router", "tdd-pacing"];
 
 /// Simulates the experiment of this name. `parts` are those of `tdd-pacing`; other experiments have none.
 pub fn run<R: Runner>(
@@ -35,6 +37,7 @@ pub fn run<R: Runner>(
             Ok(calibration::run(stations, 1))
         }
         "d2d" => Ok(d2d::run(options, runner)?.reproduced),
+        "measured" => measured::run(options, runner),
         "router" => router::run(options, runner),
         "tdd-pacing" => Ok(tdd_pacing::run(options, parts, runner)?.reproduced),
         other => {

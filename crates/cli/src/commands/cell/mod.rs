@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Outcome {
             "{name}: has a [{access}] and no cell; name a scenario with a cell"
         )));
     };
-    let facts = CellFacts::of(cell);
+    let facts = CellFacts::of(cell).with_path(&scenario);
     if let Some(file) = svg {
         write(file, &report::slot_map(&name, &facts))?;
     }

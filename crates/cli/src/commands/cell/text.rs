@@ -5,7 +5,8 @@ use paceline_sim::cell_facts::{CellFacts, DirectionRate, SlotFacts, Span};
 
 /// All tables.
 pub fn describe(name: &str, facts: &CellFacts) -> String {
-    let parts = [heading(name, facts), slots(facts), overheads(facts), rates(facts), latencies(facts)];
+    let parts =
+        [heading(name, facts), slots(facts), overheads(facts), rates(facts), latencies(facts), terms(facts)];
     parts.join("\n")
 }
 
@@ -117,6 +118,15 @@ fn latencies(facts: &CellFacts) -> String {
     add("HARQ round trip of the downlink".into(), &latency.downlink_harq);
     add("HARQ round trip of the uplink".into(), &latency.uplink_harq);
     align(&lines, 1)
+}
+
+fn terms(facts: &CellFacts) -> String {
+    let mut lines = vec![["part of the idle latency", "", "mean ms", "from"].map(str::to_owned).to_vec()];
+    lines.extend(facts.latency.terms.iter().map(|term| {
+        let ms = format!("{:.2}", term.mean_ms);
+        vec![term.direction.to_owned(), term.part.to_owned(), ms, term.source.clone()]
+    }));
+    align(&lines, 2) + "uplink: the first PUSCH after a scheduling request.\n"
 }
 
 fn mhz(mhz: f64) -> String {

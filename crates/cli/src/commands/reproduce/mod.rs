@@ -5,6 +5,7 @@ mod accelerator;
 mod ack_filter;
 mod calibration;
 mod d2d;
+mod measured;
 mod options;
 mod outcome;
 mod pacing_pictures;
@@ -32,6 +33,8 @@ enum Experiment {
     Calibration(calibration::Options),
     /// TCP over direct links with mode switches (IEEE VTC Spring 2016): round trips, windows, throughputs
     D2d(Options),
+    /// Measured cells: throughputs and latencies of real networks beside ours
+    Measured(measured::Options),
     /// ACK rate control in front of a router (2010): rates, collapse, router's load, shares; also measured
     Router(router::RouterOptions),
     /// Pacing in TDD cells (IEEE CCNC 2024): its statements, ours, and maps over buffer and round-trip time
@@ -44,6 +47,7 @@ pub fn run(args: &Args) -> Outcome {
         Experiment::Accelerator(options) => accelerator::run(options),
         Experiment::Calibration(options) => calibration::run(options),
         Experiment::D2d(options) => d2d::run(options),
+        Experiment::Measured(options) => measured::run(options),
         Experiment::Router(options) => router::run(options),
         Experiment::TddPacing(options) => tdd_pacing::run(options),
     }

@@ -5,7 +5,8 @@
 //! this scheduler: a PDSCH is acknowledged in the first uplink slot at least `min_k1` later; the grant of an
 //! uplink slot stands in the last slot with downlink symbols at least `min_k2` before it; K0 is 0. HARQ is
 //! asynchronous in both directions: the gNB needs `gnb` whole slots between a reception and the slot of its
-//! decision. PUCCH and PUSCH use slots of uplink symbols alone; left out are those of special slots.
+//! decision, and the decision precedes its slot on the air by the lead. PUCCH and PUSCH use slots of uplink
+//! symbols alone; left out are those of special slots.
 
 pub mod latency;
 pub mod processing;
@@ -34,6 +35,7 @@ pub struct SlotTiming {
     capability: Capability,
     slots: Vec<Distances>,
     gnb: u8,
+    lead: SlotSpan,
 }
 
 /// One slot of the period.
@@ -147,7 +149,13 @@ impl SlotTiming {
             k1: distances.ack_delay(subframe).filter(|_| distances.is_down(subframe)),
             grants: distances.grants(subframe).to_vec(),
         });
-        Self { numerology: Numerology::LTE, capability: Capability::One, slots: slots.collect(), gnb: 3 }
+        Self {
+            numerology: Numerology::LTE,
+            capability: Capability::One,
+            slots: slots.collect(),
+            gnb: 3,
+            lead: SlotSpan(0),
+        }
     }
     fn of(
         numerology: Numerology,
@@ -165,7 +173,7 @@ impl SlotTiming {
         }
         let empty = |(down, up)| Distances { down, up, k1: None, grants: Vec::new() };
         let slots = slots.into_iter().map(empty).collect();
-        let mut timing = Self { numerology, capability, slots, gnb };
+        let mut timing = Self { numerology, capability, slots, gnb, lead: SlotSpan(0) };
         for slot in 0..timing.slots.len() {
             if timing.slots[slot].down {
                 let k1 = timing.next(slot as u64 + u64::from(min_k1), |slot| slot.up) - slot as u64;
@@ -181,6 +189,11 @@ impl SlotTiming {
             }
         }
         Ok(timing)
+    }
+    /// The same slots of a gNB whose decisions precede their slots on the air by so many slots.
+    #[must_use]
+    pub fn with_lead(self, lead: SlotSpan) -> Self {
+        Self { lead, ..self }
     }
     /// The same slots with stated K1, one for each slot with downlink symbols.
     pub fn with_k1(mut self, duplex: &Duplex, stated: &[u8]) -> Result<Self, TimingError> {
@@ -237,14 +250,15 @@ impl SlotTiming {
         // At least the smallest K2 and the delta of TS 38.214 Table 6.1.2.1.1-5.
         let min_k2 = self.slots.iter().flat_map(|slot| &slot.grants).min().copied().unwrap_or(1);
         let msg3 = min_k2 + MSG3_DELTA[usize::from(self.numerology.mu())];
-        let decision = SlotSpan(1 + u64::from(self.gnb));
+        let received = SlotSpan(1 + u64::from(self.gnb));
+        let decision = received + self.lead;
         Timing {
             k1: of(&|slot| self.k1(slot).map(u64::from)),
             k2: BySlot::new(self.slots.iter().map(spans).collect()),
             downlink: harq(processes.0, of(&|slot| self.downlink_round_trip(slot))),
             uplink: harq(processes.1, uplink),
             request_answer: decision,
-            random_access: RandomAccessTiming { window_start: decision, next_attempt: decision },
+            random_access: RandomAccessTiming { window_start: decision, next_attempt: received },
             msg3: of(&|slot| Some(self.next(slot + u64::from(msg3), |slot| slot.up) - slot)),
         }
     }
@@ -288,9 +302,17 @@ impl SlotTiming {
     pub fn uplink_round_trip(&self, slot: u64) -> Option<u64> {
         self.is_up(slot).then(|| self.pusch_after(self.decision(slot)) - slot)
     }
-    /// The slot of the gNB's first assignment or grant after a reception in `slot`.
+    /// Slots from a decision to its slot on the air.
+    pub const fn lead(&self) -> SlotSpan {
+        self.lead
+    }
+    /// Whole slots that the gNB needs between a reception and its decision.
+    pub const fn gnb(&self) -> u8 {
+        self.gnb
+    }
+    /// The slot on the air of the gNB's first assignment or grant after a reception in `slot`.
     pub fn decision(&self, slot: u64) -> u64 {
-        self.next(slot + 1 + u64::from(self.gnb), |slot| slot.down)
+        self.next(slot + 1 + u64::from(self.gnb) + self.lead.0, |slot| slot.down)
     }
     /// The first PUSCH whose grant stands in the slot `from` or later.
     pub fn pusch_after(&self, from: u64) -> u64 {

@@ -12,6 +12,12 @@ use paceline_ran::resource_blocks;
 
 /// Checks the table, its inner tables, and what follows from several keys.
 pub(crate) fn check(cell: &Cell) -> Result<(), Problem> {
+    if let Some(grant) = &cell.proactive_grant {
+        limits::check("cell.proactive_grant", grant)?;
+    }
+    if let Some(lte) = &cell.lte {
+        limits::check("cell.lte", lte)?;
+    }
     if let Some(nr) = &cell.nr {
         limits::check("cell.nr", nr)?;
         nr.configured_grant.iter().try_for_each(|grant| limits::check("cell.nr.configured_grant", grant))?;

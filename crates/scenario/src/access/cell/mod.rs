@@ -8,17 +8,21 @@
 
 mod ack_filter;
 mod allowed;
+mod lead;
 mod nr;
 mod pattern;
 mod plan;
 #[cfg(test)]
 mod plan_tests;
+mod proactive;
 
 pub use ack_filter::AckFilter;
 pub(crate) use allowed::check;
+pub use lead::{GnbName, Lead, Lte};
 pub use nr::{ConfiguredGrant, McsTableName, Nr};
 pub use pattern::{CommonPeriod, Pattern};
 pub use plan::CellPlan;
+pub use proactive::ProactiveGrant;
 
 use crate::limits;
 use paceline_net::units::Hertz;
@@ -64,6 +68,8 @@ pub struct Cell {
     /// mode that repeats fewer blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_mode: Option<AckModeName>,
+    /// Base station whose leads the cell has: from a decision to the slot on the air.
+    pub gnb: GnbName,
     /// Channel bandwidth of the downlink (TS 36.104 Table 5.6-1), in TDD of both directions.
     pub bandwidth: Hertz,
     /// Channel bandwidth of the uplink in FDD. Default: that of the downlink.
@@ -125,7 +131,7 @@ pub struct Cell {
     /// Period of scheduling request occasions on PUCCH (TS 36.213 Table 10.1.5-1); in TDD a multiple of the
     /// pattern's.
     pub sr_period: Duration,
-    /// sr-ProhibitTimer.
+    /// sr-ProhibitTimer; in NR, where `cell.nr.sr_prohibit_timer` is left out.
     pub sr_prohibit: u64,
     /// Probability that the eNB detects a scheduling request; TS 36.104 §8.3 requires 0.99.
     pub sr_detection: f64,
@@ -161,6 +167,12 @@ pub struct Cell {
     pub retx_bsr_timer: Duration,
     /// Grant that answers a scheduling request. Default: room for a BSR and one ACK.
     pub sr_grant: Bytes,
+    /// Grants that stations get without a scheduling request. If left out, none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proactive_grant: Option<ProactiveGrant>,
+    /// Keys that only LTE has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lte: Option<Lte>,
     /// Keys that only NR has. Defaults without a source of their own are those of srsRAN_Project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nr: Option<Nr>,
@@ -178,6 +190,7 @@ impl Default for Cell {
             tdd_configuration: None,
             special_subframe: None,
             ack_mode: None,
+            gnb: GnbName::default(),
             bandwidth: Hertz(20_000_000),
             uplink_bandwidth: None,
             pucch_prb: 4,
@@ -220,6 +233,8 @@ impl Default for Cell {
             periodic_bsr_timer: Duration::from_millis(5),
             retx_bsr_timer: Duration::from_millis(320),
             sr_grant: Bytes(80),
+            proactive_grant: None,
+            lte: None,
             nr: None,
         }
     }
@@ -268,7 +283,10 @@ impl Cell {
             // One slot: N1/2 is at most 10 of its 14 symbols (TS 38.214 Table 5.3-1).
             self.decode_delay = Duration::from_nanos(1_000_000 >> self.mu().unwrap_or(0));
         }
-        self.nr.get_or_insert_default();
+        let nr = self.nr.get_or_insert_default();
+        if !given("cell.nr.gnb_slots") {
+            nr.gnb_slots = self.gnb.reaction_slots();
+        }
     }
     /// The carrier of a cell of a loaded scenario.
     pub fn plan(&self) -> CellPlan {

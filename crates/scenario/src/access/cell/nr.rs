@@ -1,5 +1,6 @@
 //! Table `[cell.nr]`: the keys of an NR cell that LTE does not have.
 
+use super::lead::{MAX_LEAD_SLOTS, MAX_RADIO_LEAD};
 use crate::limits::{self, Limit, Section, key, numbers, one_of, one_of_ms, quantities};
 use paceline_net::Duration;
 use paceline_ran::nr::mcs::McsTable;
@@ -50,6 +51,17 @@ pub struct Nr {
     pub k1: Option<Vec<u8>>,
     /// Whole slots of the gNB between a reception and the slot of its decision; srsRAN has 1 to 2.
     pub gnb_slots: u8,
+    /// Slots from the scheduler's decision on a downlink block or a grant to the end of its processing.
+    /// Default: that of `cell.gnb`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduling_lead: Option<u8>,
+    /// Time before the air at which the radio has the samples of a slot: fronthaul and the radio's buffer.
+    /// Default: that of `cell.gnb`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub radio_lead: Option<Duration>,
+    /// sr-ProhibitTimer (TS 38.331 SchedulingRequestConfig). Default: `cell.sr_prohibit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sr_prohibit_timer: Option<Duration>,
     /// HARQ processes of the downlink (TS 38.331 nrofHARQ-ProcessesForPDSCH); the uplink has 16 (TS 38.214
     /// §6.1).
     pub harq_processes: u8,
@@ -126,6 +138,9 @@ impl Default for Nr {
             min_k2: 4,
             k1: None,
             gnb_slots: 2,
+            scheduling_lead: None,
+            radio_lead: None,
+            sr_prohibit_timer: None,
             harq_processes: 16,
             rlc_um_sn: 12,
             rlc_am_sn: 18,
@@ -156,6 +171,16 @@ const T_REORDERING_MS: [u64; 36] = [
 ];
 
 impl Section for Nr {
+    fn computed_defaults() -> Vec<(&'static str, String)> {
+        [
+            ("gnb_slots", "2 with `cell.gnb = \"ideal\"`, 1 with `\"srsran\"`"),
+            ("scheduling_lead", "that of `cell.gnb`"),
+            ("radio_lead", "that of `cell.gnb`"),
+            ("sr_prohibit_timer", "`cell.sr_prohibit` periods"),
+        ]
+        .map(|(key, text)| (key, text.to_owned()))
+        .into()
+    }
     fn limits() -> Vec<Limit<Self>> {
         vec![
             key!(layers, numbers(1..=4).unit("layers")),
@@ -171,6 +196,9 @@ impl Section for Nr {
             key!(min_k1, numbers(0..=15).unit("slots")),
             key!(min_k2, numbers(0..=32).unit("slots")),
             key!(gnb_slots, numbers(0..=8).unit("slots")),
+            key!(scheduling_lead?, numbers(0..=MAX_LEAD_SLOTS).unit("slots")),
+            key!(radio_lead?, quantities("0 ms", MAX_RADIO_LEAD)),
+            key!(sr_prohibit_timer?, one_of_ms(&[1, 2, 4, 8, 16, 32, 64, 128])),
             key!(harq_processes, one_of(&[2, 4, 6, 8, 10, 12, 16]).unit("processes")),
             key!(rlc_um_sn, one_of(&[6, 12]).unit("bits")),
             key!(rlc_am_sn, one_of(&[12, 18]).unit("bits")),

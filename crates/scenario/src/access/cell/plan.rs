@@ -155,6 +155,7 @@ fn ack_mode(cell: &Cell, configuration: u8, distances: &Distances) -> Result<Ack
 
 fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
     let of_lte = "left out with rat = \"nr\"";
+    refuse("cell.lte", cell.lte.as_ref().map(|_| &"{ .. }"), of_lte)?;
     refuse("cell.tdd_configuration", cell.tdd_configuration.as_ref(), of_lte)?;
     refuse("cell.special_subframe", cell.special_subframe.as_ref(), of_lte)?;
     refuse("cell.ack_mode", cell.ack_mode.map(|_| "given").as_ref(), of_lte)?;
@@ -215,7 +216,9 @@ fn nr(cell: &Cell, nr: &Nr) -> Result<CellPlan, Problem> {
     let of_lte =
         "left out with rat = \"nr\", whose stations follow cell.nr.uplink_mcs_table (TS 38.214 §6.1.4.1)";
     Problem::unless(!cell.uplink_64qam, "cell.uplink_64qam", cell.uplink_64qam, of_lte)?;
-    let config = nr_config(nr, cell.rlc, numerology);
+    let mut config = nr_config(nr, cell.rlc, numerology);
+    let lead = cell.lead();
+    config.lead = SlotSpan(u64::from(lead.slots)) + SlotClock::new(numerology).span(lead.radio);
     let timing = nr_timing(nr, &config, numerology, &duplex)?;
     check_periods(cell, nr, numerology, timing.period() as u64)?;
     check_beams(nr, range, frequency)?;

@@ -56,6 +56,7 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         handovers: Vec::new(),
         routers: Vec::new(),
         policers: Vec::new(),
+        pings: Vec::new(),
         kernel_connections: Vec::new(),
         senders: Vec::new(),
         samples: Vec::new(),

@@ -13,7 +13,7 @@ use super::totals::Totals;
 use columns::columns;
 use csv::text;
 use kernel::KernelConnectionRow;
-use network::{HandoverRow, PathRow, PolicerRow, QueueRow, RouterRow, SwitchRow};
+use network::{HandoverRow, PathRow, PingRow, PolicerRow, QueueRow, RouterRow, SwitchRow};
 use stations::{FlowRow, GroupRow, SampleRow, StationRow};
 
 macro_rules! tables {
@@ -71,6 +71,8 @@ tables! {
     Routers "routers" router_rows routers_csv;
     /// A row per seed, policer and decision: `policers.csv`.
     Policers "policers" policer_rows policers_csv;
+    /// A row per seed, station and part of the pings: `pings.csv`.
+    Pings "pings" ping_rows pings_csv;
     /// A row per seed and connection of the real stations: `kernel_connections.csv`.
     KernelConnections "kernel_connections" kernel_connection_rows kernel_connections_csv;
 }
@@ -119,6 +121,9 @@ fn router_rows(runs: &[RunResult]) -> impl Iterator<Item = RouterRow> {
 fn policer_rows(runs: &[RunResult]) -> impl Iterator<Item = PolicerRow> {
     let of_run = |run| move |policer| PolicerRow::of_policer(run, policer);
     runs.iter().flat_map(move |run: &RunResult| run.policers.iter().flat_map(of_run(run)))
+}
+fn ping_rows(runs: &[RunResult]) -> impl Iterator<Item = PingRow<'_>> {
+    runs.iter().flat_map(|run| run.pings.iter().flat_map(|ping| PingRow::of_station(run.seed, ping)))
 }
 fn kernel_connection_rows(runs: &[RunResult]) -> impl Iterator<Item = KernelConnectionRow> {
     runs.iter().flat_map(|run| run.kernel_connections.iter().map(|own| KernelConnectionRow::new(run, own)))

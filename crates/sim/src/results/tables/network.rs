@@ -6,6 +6,7 @@ use crate::results::network::handover::HandoverResult;
 use crate::results::network::paths::{PathResult, SwitchResult};
 use crate::results::network::queue::QueueResult;
 use crate::results::network::router::{PolicerResult, RouterResult};
+use crate::results::ping::{PingResult, Times};
 use crate::results::run::RunResult;
 
 row! {
@@ -146,6 +147,45 @@ impl PolicerRow {
         };
         let kept = p.kept.iter().map(|(reason, acks)| (reason.as_str(), *acks));
         std::iter::once(("dropped", p.dropped)).chain(kept).map(row).collect()
+    }
+}
+
+row! {
+    /// A row of `pings.csv`.
+    pub(super) struct PingRow<'a> {
+        seed: u64,
+        station: usize,
+        part: &'a str,
+        count: u64,
+        mean_ms: Decimals<3>,
+        min_ms: Decimals<3>,
+        p5_ms: Decimals<3>,
+        p50_ms: Decimals<3>,
+        p95_ms: Decimals<3>,
+        p99_ms: Decimals<3>,
+        max_ms: Decimals<3>,
+    }
+}
+
+impl<'a> PingRow<'a> {
+    pub(super) fn of_station(seed: u64, ping: &'a PingResult) -> Vec<Self> {
+        let row = |(part, count, times): (&'a str, u64, &Times)| Self {
+            seed,
+            station: ping.station,
+            part,
+            count,
+            mean_ms: Decimals(times.mean_ms),
+            min_ms: Decimals(times.min_ms),
+            p5_ms: Decimals(times.p5_ms),
+            p50_ms: Decimals(times.p50_ms),
+            p95_ms: Decimals(times.p95_ms),
+            p99_ms: Decimals(times.p99_ms),
+            max_ms: Decimals(times.max_ms),
+        };
+        let whole = [("round trip", &ping.rtt), ("request", &ping.there), ("answer", &ping.back)];
+        let whole = whole.map(|(part, times)| (part, ping.answered, times));
+        let parts = ping.parts.iter().map(|part| (part.part.as_str(), part.count, &part.times));
+        whole.into_iter().chain(parts).map(row).collect()
     }
 }
 

@@ -1,0 +1,122 @@
+//! Leads of the base station: from its decision to the slot on the air.
+
+use super::{Cell, RatName};
+use crate::limits::{self, Limit, Section, key, numbers, quantities};
+use paceline_net::Duration;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Base stations whose leads are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GnbName {
+    /// No lead: the scheduler decides in the slot on the air, as in most simulators.
+    #[default]
+    Ideal,
+    /// srsRAN with a software radio. NR: a scheduling lead of 1 slot and a radio lead of 3 slots of 30 kHz,
+    /// its defaults as Gong et al., "Towards URLLC with Open-Source 5G Software" (2025), found and measured
+    /// them; one slot from a reception to the decision, which their bounds of 5 slots for the downlink and 9
+    /// from a scheduling request to the data have besides. LTE: srsRAN 4G sends 4 subframes after the one
+    /// whose reception precedes the decision (`TX_ENB_DELAY`), which is a scheduling lead of 3 subframes.
+    Srsran,
+}
+
+impl GnbName {
+    /// Its name in a file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ideal => "ideal",
+            Self::Srsran => "srsran",
+        }
+    }
+    /// Whole slots between a reception and the decision in NR.
+    pub(super) const fn reaction_slots(self) -> u8 {
+        match self {
+            Self::Ideal => 2,
+            Self::Srsran => 1,
+        }
+    }
+    fn lead(self, rat: RatName) -> Lead {
+        match (self, rat) {
+            (Self::Ideal, _) => Lead { slots: 0, radio: Duration::ZERO },
+            (Self::Srsran, RatName::Nr) => Lead { slots: 1, radio: Duration::from_micros(1500) },
+            (Self::Srsran, RatName::Lte) => Lead { slots: 3, radio: Duration::ZERO },
+        }
+    }
+}
+
+/// The lead of a base station.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lead {
+    /// Slots from the scheduler's decision to the end of the processing of its slot.
+    pub slots: u8,
+    /// Time from there to the air.
+    pub radio: Duration,
+}
+
+impl Cell {
+    /// The lead of the base station: that of `gnb`, where no key states another.
+    pub fn lead(&self) -> Lead {
+        let usual = self.gnb.lead(self.rat);
+        let (slots, radio) = match self.rat {
+            RatName::Nr => self.nr.as_ref().map(|nr| (nr.scheduling_lead, nr.radio_lead)),
+            RatName::Lte => self.lte.as_ref().map(|lte| (lte.scheduling_lead, lte.radio_lead)),
+        }
+        .unwrap_or_default();
+        Lead { slots: slots.unwrap_or(usual.slots), radio: radio.unwrap_or(usual.radio) }
+    }
+}
+
+/// Table `[cell.lte]`, with `cell.rat = "lte"`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(transform = limits::describe::<Self>)]
+pub struct Lte {
+    /// Subframes from the scheduler's decision to the subframe on the air, for downlink data. Reactions to
+    /// receptions have the four subframes of TS 36.213, which contain it. If left out, that of `cell.gnb`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduling_lead: Option<u8>,
+    /// Time before the air at which the radio has the samples of a subframe, likewise. If left out, that of
+    /// `cell.gnb`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub radio_lead: Option<Duration>,
+}
+
+impl Section for Lte {
+    fn limits() -> Vec<Limit<Self>> {
+        vec![
+            key!(scheduling_lead?, numbers(0..=MAX_LEAD_SLOTS).unit("subframes")),
+            key!(radio_lead?, quantities("0 ms", MAX_RADIO_LEAD)),
+        ]
+    }
+}
+
+/// Most slots of the scheduler's lead. Chosen: above the 10 slots that srsRAN's `max_proc_delay` has in use,
+/// a limit for mistyped numbers.
+pub(super) const MAX_LEAD_SLOTS: u8 = 30;
+/// Largest lead of the radio. Chosen: likewise.
+pub(super) const MAX_RADIO_LEAD: &str = "10 ms";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load;
+
+    fn lead(sets: &[&str]) -> Lead {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        load("a.toml", "[[station]]\n", &sets).unwrap().cell().unwrap().lead()
+    }
+
+    #[test]
+    fn keys_override_the_leads_of_the_base_station() {
+        let us = Duration::from_micros;
+        assert_eq!(lead(&["cell.gnb=ideal"]), Lead { slots: 0, radio: Duration::ZERO });
+        assert_eq!(lead(&["cell.gnb=srsran"]), Lead { slots: 3, radio: Duration::ZERO });
+        let nr = ["cell.rat=nr", "cell.gnb=srsran"];
+        assert_eq!(lead(&nr), Lead { slots: 1, radio: us(1500) });
+        let of = |key| lead(&[nr[0], nr[1], key]);
+        assert_eq!(of("cell.nr.radio_lead=0.5 ms"), Lead { slots: 1, radio: us(500) });
+        assert_eq!(of("cell.nr.scheduling_lead=5"), Lead { slots: 5, radio: us(1500) });
+        assert_eq!(lead(&["cell.gnb=ideal", "cell.lte.radio_lead=1 ms"]), Lead { slots: 0, radio: us(1000) });
+    }
+}

@@ -165,6 +165,7 @@ pub fn stopped() -> PyErr {
 /// and the whole time of all runs in seconds. `control` makes the congestion control of each connection.
 #[pyfunction]
 #[pyo3(signature = (scenario, seeds, jobs, progress=None, stop=None, control=None))]
+#[allow(clippy::too_many_arguments, reason = "keywords of a function in Python")]
 pub fn run(
     py: Python<'_>,
     scenario: &Bound<'_, Scenario>,

@@ -319,9 +319,11 @@ pub(super) fn limit<S: Section + 'static>(schema: &mut Schema) {
     }
 }
 
-/// Adds the order in which the table's form `F` declares its keys.
+/// Adds the order in which the table's form `F` declares its keys, without former names.
 pub(super) fn order<F: for<'de> Deserialize<'de>>(schema: &mut Schema) {
-    schema.insert("x-order".to_owned(), json!(keys::<F>()));
+    let known = properties(schema);
+    let keys: Vec<&str> = keys::<F>().iter().copied().filter(|key| known.contains_key(*key)).collect();
+    schema.insert("x-order".to_owned(), json!(keys));
 }
 
 /// Sets the default of every key to its value in `table`.

@@ -107,6 +107,7 @@ fn example(entry: &Entry) -> String {
             "frequency" if entry.path == "cell.subcarrier_spacing" => "15 kHz".into(),
             "frequency" => "5 MHz".into(),
             "ratio in decibels" => "10 dB".into(),
+            "string" if entry.path == "station.name" => "BBR".into(),
             "string" => "generated:driving".into(),
             "string, a table or an array of two" => "DDDSU".into(),
             "array of whole numbers" => return "[4]".into(),
@@ -174,6 +175,7 @@ fn the_loader_accepts_every_entry() {
         };
         let bases = match &entry.path {
             path if path.starts_with("cell.nr.configured_grant.") => vec![CELL_WITH_GRANT],
+            path if path.starts_with("cell.nr.") => CELLS.to_vec(),
             path if path.starts_with("cell.") => [&[base.as_str()], &CELLS[..]].concat(),
             _ => vec![base.as_str()],
         };

@@ -16,7 +16,7 @@ const LINK: &str =
 
 /// Keys by the reason for which they may leave these runs as they are.
 const EXCEPTIONS: [(&str, &str); 7] = [
-    ("no part of the results that are compared", "run.seed run.sample"),
+    ("no part of the results that are compared", "run.seed run.sample station.name"),
     (
         "it acts on lost packets, timeouts, reordering or marks",
         "tcp.loss_recovery tcp.newreno_timer tcp.newreno_careful tcp.prr tcp.tail_loss_probe tcp.frto tcp.undo \

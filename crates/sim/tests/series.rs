@@ -48,7 +48,7 @@ fn samples_without_a_transport_block_have_no_mcs() {
     let csv = Summary::new(origin, "series", "simulated", &scenario, vec![run]).timeseries_csv();
     let rows: Vec<&str> = csv.lines().collect();
     assert!(rows[0].contains(",downlink_mcs,uplink_mcs,accelerator_in_flight,"), "{}", rows[0]);
-    assert!(rows[2].starts_with("1,0.100,1,0,") && rows[2].ends_with(",,,,,,,,,"), "{}", rows[2]);
+    assert!(rows[2].starts_with("1,0.100,1,0,") && rows[2].ends_with(",,,,,,,,,,1,station.1"), "{}", rows[2]);
     assert!(rows.iter().all(|row| row.split(',').count() == rows[0].split(',').count()), "{csv}");
 }
 

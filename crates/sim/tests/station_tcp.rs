@@ -54,7 +54,7 @@ fn a_run_whose_connections_never_opened_says_so() {
     let cause =
         "no uplink grant: the uplink's SINR is too low for MCS 0, with all HARQ transmissions combined";
     assert!(warning.ends_with(&format!("station 0 has no service: {cause}")), "{warning}");
-    assert!(failed.stations_csv().ends_with(&format!("\"{cause}\"\n")));
+    assert!(failed.stations_csv().ends_with(&format!("\"{cause}\",station.0\n")));
     let late = summary("[run]\nduration = \"1 s\"\nwarmup = \"0 s\"\n[[station]]\nstart = \"5 s\"\n");
     assert_eq!((late.connections_never_opened, late.warning()), (0, None));
     let opened = summary(CELL);

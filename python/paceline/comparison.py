@@ -33,6 +33,9 @@ def compare(first: Results, second: Results) -> Comparison:
     >>> comparison.seeds, comparison.mean.goodput_mbps < 0, comparison.ci95 is None
     ((1, 2), True, False)
     """
+    for results in (first, second):
+        if not isinstance(results, Results):
+            raise TypeError(f"{results!r}: compare takes results of paceline.run, not {type(results).__name__}")
     found = _paceline.paired_differences(_runs(first), _runs(second))
     if found is None:
         raise ValueError(f"no equal seeds: the first results have {first.seeds}, the second {second.seeds}")

@@ -66,7 +66,7 @@ const LINES: [(&str, &str, &str); 36] = [
     (
         "station.0",
         "name = \"a,b\"",
-        "allowed: 1 to 32 letters, digits, spaces, -, _ and +, no space first or last",
+        "allowed: 1 to 32 letters, digits, spaces, -, _ and +, a letter or digit first, no space last",
     ),
 ];
 

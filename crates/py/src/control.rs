@@ -5,9 +5,15 @@
 
 use paceline_net::{Bytes, Duration, Instant, Rate};
 use paceline_tcp::{AckSample, CongestionControl, CongestionEvent, ControlParameters, OwnControl};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The window of a control without one, in bytes. Chosen: beyond every send buffer.
+const UNLIMITED: f64 = (1_u64 << 40) as f64;
+/// The least pacing rate in bit/s. Chosen: a segment of 1,448 bytes leaves within twelve seconds.
+const LEAST_RATE: f64 = 1000.0;
 
 /// The first exception of a control.
 #[derive(Clone, Default)]
@@ -76,13 +82,21 @@ impl PythonControl {
     /// Takes over window and pacing rate.
     fn read(&mut self, object: &Bound<'_, PyAny>) -> PyResult<()> {
         let cwnd: f64 = object.getattr("cwnd")?.extract()?;
-        // A window of less than a byte, or none, would stop the connection for good.
-        self.cwnd = Bytes(if cwnd.is_finite() { cwnd.max(1.0) as u64 } else { 1 << 40 });
+        if cwnd.is_nan() || cwnd < 1.0 {
+            return Err(PyValueError::new_err(format!(
+                "cwnd = {cwnd}: allowed: 1 byte or more, or infinity"
+            )));
+        }
+        self.cwnd = Bytes(cwnd.min(UNLIMITED) as u64);
         let rate: Option<f64> = match object.getattr_opt("pacing_rate")? {
             Some(rate) => rate.extract()?,
             None => None,
         };
-        self.pacing_rate = rate.filter(|rate| *rate > 0.0 && rate.is_finite()).map(|rate| Rate(rate as u64));
+        if let Some(rate) = rate.filter(|rate| rate.is_nan() || *rate < LEAST_RATE) {
+            let allowed = "allowed: 1000 b/s or more, infinity or None for no pacing";
+            return Err(PyValueError::new_err(format!("pacing_rate = {rate}: {allowed}")));
+        }
+        self.pacing_rate = rate.filter(|rate| rate.is_finite()).map(|rate| Rate(rate as u64));
         Ok(())
     }
     fn call(&mut self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {

@@ -7,6 +7,7 @@ use crate::control::{Failure, controls};
 use crate::results::{Results, series};
 use crate::scenario::Scenario;
 use paceline_net::Instant;
+use paceline_sim::scenario::{Direction, Stations, Traffic};
 use paceline_sim::{Run, RunResult, scenario};
 use paceline_tcp::OwnControl;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
@@ -177,6 +178,10 @@ pub fn run(
 ) -> PyResult<Results> {
     let scenario = scenario.get();
     let stop = stop.map_or_else(Arc::default, |stop| stop.get().0.clone());
+    let has_tcp = |group: &Stations| group.traffic == Traffic::Tcp && group.direction != Direction::None;
+    if control.is_some() && !scenario.scenario.stations.iter().any(has_tcp) {
+        return Err(PyValueError::new_err("control: left out where no station has TCP traffic"));
+    }
     let failure = Failure::default();
     let control = control.map(|class| controls(class, &failure));
     let of_seed = |seed: &u64| Job { scenario: &scenario.scenario, seed: *seed, control: control.as_ref() };

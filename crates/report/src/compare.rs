@@ -35,8 +35,14 @@ pub struct Side {
 /// The differences of each side after the first from the first, by pairs of runs with equal seeds; none of a
 /// side without such pairs.
 pub fn differences(sides: &[Side]) -> Vec<Option<Paired>> {
-    let first = sides.first().map_or(&[][..], |side| &side.runs);
-    sides.iter().enumerate().map(|(at, side)| Paired::of(first, &side.runs).filter(|_| at > 0)).collect()
+    let of_first = |side: &Side| paired(sides.first()?, side);
+    sides.iter().enumerate().map(|(at, side)| of_first(side).filter(|_| at > 0)).collect()
+}
+
+/// The pairs of two sides. An emulation runs in real time: equal seeds do not make it a pair.
+fn paired(first: &Side, second: &Side) -> Option<Paired> {
+    let simulated = |side: &Side| side.mode != "emulated";
+    Paired::of(&first.runs, &second.runs).filter(|_| simulated(first) && simulated(second))
 }
 
 /// The columns of a table: the means of each side, and beside them its differences from the first.
@@ -145,7 +151,7 @@ const FIGURES: [Figure; 7] = [
 pub fn words(first: &Side, second: &Side) -> Vec<String> {
     let sides = [first.clone(), second.clone()];
     let mut sentences = vec![keys_in_words(&sides)];
-    let paired = Paired::of(&first.runs, &second.runs);
+    let paired = paired(first, second);
     sentences.extend(paired.as_ref().map(Paired::sentence));
     sentences.extend(FIGURES.iter().filter_map(|figure| change(figure, first, second, paired.as_ref())));
     if first.ci95.is_none() || second.ci95.is_none() {

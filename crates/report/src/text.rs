@@ -3,7 +3,9 @@
 use crate::count;
 use crate::table::{Column, align, render};
 use paceline_sim::Summary;
-use paceline_sim::results::{GroupResult, PingResult, PolicerResult, QueueResult, RouterResult, Times};
+use paceline_sim::results::{
+    GroupMeans, GroupResult, PingResult, PolicerResult, QueueResult, RouterResult, Times,
+};
 use std::collections::BTreeSet;
 
 /// A summary as text: heading, totals, and the verdict on each group of stations.
@@ -27,20 +29,22 @@ pub fn describe(summary: &Summary) -> String {
 
 /// The figures of each group of stations, where there are several.
 fn groups(summary: &Summary) -> String {
-    if summary.groups.len() < 2 {
+    let groups = GroupMeans::of_runs(&summary.runs);
+    if groups.len() < 2 {
         return String::new();
     }
+    let rtt = |ms: f64| if ms > 0.0 { format!("{ms:.1}") } else { String::from("-") };
     let heading =
         ["group", "stations", "Mb/s", "Mb/s per station", "upload Mb/s", "RTT ms", "retransmitted %", "Jain"];
     let mut lines = vec![heading.map(str::to_owned).to_vec()];
-    lines.extend(summary.groups.iter().map(|group| {
+    lines.extend(groups.iter().map(|group| {
         vec![
             group.label(),
             group.stations.to_string(),
             format!("{:.2}", group.mean.goodput_mbps),
             format!("{:.2}", group.mean.goodput_per_station_mbps),
             format!("{:.2}", group.mean.upload_mbps),
-            format!("{:.1}", group.mean.rtt_mean_ms),
+            rtt(group.mean.rtt_mean_ms),
             format!("{:.3}", 100.0 * group.mean.retransmission_share),
             format!("{:.4}", group.mean.jain_index),
         ]

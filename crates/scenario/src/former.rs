@@ -11,18 +11,28 @@ const RENAMED: [(&str, &str, &str); 4] = [
 ];
 
 /// Gives the keys of a file their present names. A sentence for each one that had another.
-pub(crate) fn rename_keys(document: &mut DocumentMut) -> Vec<String> {
+pub(crate) fn rename_keys(document: &mut DocumentMut) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     for (table, former, present) in RENAMED {
         let Some(table_of) = document.get_mut(table).and_then(|item| item.as_table_like_mut()) else {
             continue;
         };
-        if table_of.contains_key(present) || !rename(table_of, former, present) {
-            continue;
+        if table_of.contains_key(present) && table_of.contains_key(former) {
+            return Err(format!(
+                "{table}.{former} is the former name of {table}.{present}: give one of them"
+            ));
         }
-        notes.push(note(table, former, present));
+        if rename(table_of, former, present) {
+            notes.push(note(table, former, present));
+        }
     }
-    notes
+    Ok(notes)
+}
+
+/// The present name of a key.
+pub fn present_name(key: &str) -> String {
+    let of = |(table, former, _): &&(&str, &str, &str)| key == format!("{table}.{former}");
+    RENAMED.iter().find(of).map_or_else(|| key.to_owned(), |(table, _, present)| format!("{table}.{present}"))
 }
 
 /// The same for a setting `key=value`.
@@ -70,7 +80,7 @@ mod tests {
         assert_eq!(direct.core.proxy, Proxy::None);
         assert!(direct.to_toml().contains("proxy = \"none\""));
         let error = load("a.toml", "[core]\npath = \"direct\"\nproxy = \"none\"\n[[station]]\n", &[]);
-        assert!(error.unwrap_err().to_string().contains("unknown field `path`"));
+        assert!(error.unwrap_err().to_string().contains("core.path is the former name of core.proxy"));
         let error = load("a.toml", "[core]\npath = \"pep\"\n[[station]]\n", &[]).unwrap_err().to_string();
         assert!(error.contains("core.proxy") && error.contains("accelerator"), "{error}");
     }

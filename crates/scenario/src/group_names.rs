@@ -67,7 +67,7 @@ mod tests {
         for (groups, part) in [
             ("[[station]]\nname = \"a,b\"\n", "station.0.name = a,b: allowed: 1 to 32 letters"),
             ("[[station]]\nname = \"\"\n", "station.0.name: allowed: 1 to 32 letters"),
-            ("[[station]]\nname = \" a\"\n", "no space first or last"),
+            ("[[station]]\nname = \" a\"\n", "a letter or digit first"),
             ("[[station]]\nname = \"a\"\n[[station]]\nname = \"a\"\n", "test.toml:4: station.1.name = a: "),
         ] {
             let error = load("test.toml", groups, &[]).unwrap_err().to_string();

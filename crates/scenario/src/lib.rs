@@ -31,6 +31,7 @@ pub use access::sidelink::{
 };
 pub use access::{Access, Cells, Pairs};
 pub use core_network::{AckDirection, Core, Hop, Police};
+pub use former::present_name;
 pub use load::{ScenarioError, load, load_with, with_setting};
 pub use pacing_pattern::PacingPattern;
 pub use proxy::{Accelerator, AcceleratorPacing, AcceleratorProfile, Proxy, SplitTcp};

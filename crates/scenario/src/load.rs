@@ -79,11 +79,11 @@ pub fn load_with(
         let key = duplicate.and_then(|span| text.get(span)).map(str::to_owned);
         ScenarioError { line, key, ..error(message) }
     })?;
-    let mut renamed = former::rename_keys(&mut document);
+    let mut renamed = former::rename_keys(&mut document).map_err(&error)?;
     for text in overrides {
         let (setting, note) = former::rename_setting(text);
         apply(&mut document, &setting).map_err(|message| error(format!("--set {text}: {message}")))?;
-        renamed.extend(note);
+        renamed.extend(note.filter(|note| !renamed.contains(note)));
     }
     let resolved = document.to_string();
     let changed = !overrides.is_empty();
@@ -190,7 +190,7 @@ fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
 /// The text of a scenario with one setting `key=value`; comments and the order of the keys stay.
 pub fn with_setting(text: &str, setting: &str) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|_| "the text is not valid TOML")?;
-    former::rename_keys(&mut document);
+    former::rename_keys(&mut document)?;
     apply(&mut document, &former::rename_setting(setting).0)?;
     Ok(document.to_string())
 }

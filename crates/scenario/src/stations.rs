@@ -214,10 +214,11 @@ const MAX_CHARACTERS: usize = 32;
 /// The names that a group may have. Without dots, commas and quotes: a name is a part of names of columns in
 /// CSV files, and differs from the key of a table.
 fn names() -> Allowed<String> {
-    let text = "1 to 32 letters, digits, spaces, -, _ and +, no space first or last";
+    let text = "1 to 32 letters, digits, spaces, -, _ and +, a letter or digit first, no space last";
     let of_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '+');
     Allowed::new(text, move |name: &String| {
-        name.trim() == name
+        name.trim_end() == name
+            && name.starts_with(char::is_alphanumeric)
             && (1..=MAX_CHARACTERS).contains(&name.chars().count())
             && name.chars().all(of_name)
     })

@@ -218,4 +218,17 @@ mod tests {
             assert_eq!(requests, !sets.iter().any(|set| set.contains("proactive")), "{ping:?}");
         }
     }
+
+    #[test]
+    fn grants_in_every_uplink_slot_leave_no_request() {
+        for cell in ["", "rat = \"nr\"\n", "rat = \"nr\"\npattern = \"DDDSU\"\n", "tdd_configuration = 1\n"] {
+            let text = format!(
+                "[run]\nduration = \"6 s\"\n[cell]\nbandwidth = \"20 MHz\"\n{cell}[cell.proactive_grant]\n\
+                 [[station]]\ntraffic = \"ping\"\ndirection = \"upload\"\nping_interval = \"97.3 ms\"\n"
+            );
+            let run = simulate(&load("ping.toml", &text, &[]).unwrap(), 1, None, &mut |_| {});
+            let requests = run.pings[0].parts.iter().find(|part| part.part == "uplink request");
+            assert!(requests.is_none() && run.pings[0].answered > 35, "{cell}: {:?}", run.pings[0]);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::InputError;
 use crate::scenario_file;
+use paceline_sim::scenario::present_name;
 use paceline_sim::{Scenario, ScenarioError};
 use serde::Serialize;
 
@@ -55,6 +56,13 @@ impl Grid {
         axes: Vec<Axis>,
         scenario: &dyn Fn(&[String]) -> Result<Scenario, ScenarioError>,
     ) -> Result<Self, InputError> {
+        let axes: Vec<Axis> =
+            axes.into_iter().map(|axis| Axis { key: present_name(&axis.key), ..axis }).collect();
+        let twice = (1..axes.len()).find(|at| axes[..*at].iter().any(|axis| axis.key == axes[*at].key));
+        if let Some(at) = twice {
+            let key = &axes[at].key;
+            return Err(InputError::text(format!("--over {key}: this key is in another --over")));
+        }
         let count = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
         if count.is_none_or(|count| count > MAX_POINTS) {
             return Err(InputError::text(format!(

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::scenario_args::{RunArgs, ScenarioArgs, Source};
+use crate::scenario_args::{self, RunArgs, ScenarioArgs, Source};
 use crate::sweep;
 use anyhow::anyhow;
 use paceline_study::{Grid, grid};
@@ -50,6 +50,8 @@ pub fn run(args: &Args) -> Outcome {
     let source = Source::find(&scenario.scenario)?;
     let of_point = |changes: &[String]| source.parse(&[&scenario.set[..], changes].concat());
     let grid = Grid::of(source.name.clone(), axes, &of_point)?;
+    // The points differ in the swept keys alone: the warnings of one are those of all.
+    grid.points.iter().take(1).for_each(|point| scenario_args::warn(&point.scenario));
     let swept = sweep::run(&grid, args.seeds, args.jobs, &args.out)?;
     output::print(if args.json { &swept.json } else { &swept.text })?;
     Ok(ExitCode::SUCCESS)

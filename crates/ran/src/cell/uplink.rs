@@ -22,11 +22,12 @@ impl Cell {
         for index in 0..self.stations.len() {
             let station = &mut self.stations[index];
             station.estimate.process_request(slot, self.timing.request_answer, sr_grant);
-            if let Some(grants) = &self.config.access.proactive {
-                station.grant_unasked(slot, grants);
-            }
             for process in station.uplink.mac.harq.due(slot) {
                 self.judge_uplink_block(index, process);
+            }
+            // After the reports of these blocks, which set the estimate.
+            if let Some(grants) = &self.config.access.proactive {
+                self.stations[index].grant_unasked(slot, grants);
             }
         }
     }

@@ -40,7 +40,8 @@ impl Difference {
     /// The difference and the ends of its interval in percent of the mean of the first runs; none where that
     /// is zero.
     pub fn percent(&self) -> Option<(f64, f64, f64)> {
-        let percent = |value: f64| 100.0 * value / self.first.abs();
+        // No total is negative: nothing falls by more than all of it.
+        let percent = |value: f64| (100.0 * value / self.first.abs()).max(-100.0);
         let half = self.half.unwrap_or(0.0);
         (self.first != 0.0)
             .then(|| (percent(self.mean), percent(self.mean - half), percent(self.mean + half)))
@@ -178,7 +179,7 @@ mod tests {
         assert!((half - 4.30265 * 49.0 / 3f64.sqrt()).abs() < 1e-3, "{half}");
         assert_eq!(
             paired.sentence(),
-            "RTT not clearly different (-111 to +11%), goodput unchanged (3 pairs of equal seeds, 95% intervals)."
+            "RTT not clearly different (-100 to +11%), goodput unchanged (3 pairs of equal seeds, 95% intervals)."
         );
         assert_eq!(Paired::of(&first, &runs(&[(7, 1.0, 1.0)])), None);
     }

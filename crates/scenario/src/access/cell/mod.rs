@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields, default)]
 #[schemars(transform = limits::describe::<Self>)]
 pub struct Cell {
-    /// Radio access technology. If left out, NR where a key or a bandwidth is written that only NR has.
+    /// Radio access technology. Default: NR where a key or a bandwidth is written that only NR has.
     #[serde(skip_serializing_if = "RatName::is_lte")]
     pub rat: RatName,
     /// Division of the carrier between both directions.
@@ -244,12 +244,13 @@ impl Cell {
     /// Sets the technology that follows from the written keys where the file does not state it: NR with keys
     /// that only NR has or a bandwidth that only NR has, unless there are keys that only LTE has.
     pub(crate) fn follow_keys(&mut self, given: &dyn Fn(&str) -> bool) {
+        let of_nr_alone = |width: Hertz| NR_BANDWIDTHS_MHZ.iter().any(|mhz| width.0 == mhz * 1_000_000);
         let of_nr = self.pattern.is_some()
             || self.numerology.is_some()
             || self.subcarrier_spacing.is_some()
             || self.frequency.is_some()
             || self.nr.is_some()
-            || NR_BANDWIDTHS_MHZ.iter().any(|mhz| self.bandwidth.0 == mhz * 1_000_000);
+            || [Some(self.bandwidth), self.uplink_bandwidth].into_iter().flatten().any(of_nr_alone);
         let of_lte =
             self.tdd_configuration.is_some() || self.special_subframe.is_some() || self.ack_mode.is_some();
         if of_nr && !of_lte && !given("cell.rat") {
@@ -275,7 +276,8 @@ impl Cell {
             let chosen = match (frequency.0 > 7_125_000_000, tdd) {
                 (true, _) => 3,
                 (false, true) => 1,
-                (false, false) => 0,
+                // 15 kHz reaches 50 MHz (TS 38.101-1 Table 5.3.2-1).
+                (false, false) => u8::from(self.bandwidth.0 > 50_000_000),
             };
             self.numerology.get_or_insert(chosen);
         }
@@ -386,6 +388,8 @@ mod tests {
             ("frequency = \"3.5 GHz\"", RatName::Nr),
             ("bandwidth = \"100 MHz\"\npattern = \"DDDSU\"", RatName::Nr),
             ("bandwidth = \"40 MHz\"", RatName::Nr),
+            ("bandwidth = \"100 MHz\"", RatName::Nr),
+            ("uplink_bandwidth = \"25 MHz\"", RatName::Nr),
             ("nr = { layers = 2 }", RatName::Nr),
         ] {
             let scenario = load("test.toml", &format!("[cell]\n{keys}\n[[station]]\n"), &[]);

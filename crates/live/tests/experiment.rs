@@ -1,10 +1,10 @@
-//! The two forms of an experiment's assignment agree: `pep::experiment::Assignment` in Rust, by which
+//! The two forms of an experiment's assignment agree: `paceline_experiment::Assignment` in Rust, by which
 //! transfers are counted, and `bpf/experiment.h` in C, by which the kernel program leaves connections. The C
 //! form is compiled for the host. Without a C compiler the test says so and does nothing, but fails where
 //! `PACELINE_REQUIRE_PRIVILEGED` is set.
 
+use paceline_experiment::{Arm, Assignment};
 use paceline_net::Stream;
-use paceline_pep::experiment::{Arm, Assignment};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::process::{Command, Stdio};

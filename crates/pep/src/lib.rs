@@ -1,5 +1,5 @@
 //! Performance-enhancing proxies (RFC 3135): the mobile accelerator, the ACK filter (RFC 3449) and
-//! the ACK policer; and the experiment that measures what acceleration gains.
+//! the ACK policer.
 //!
 //! The code has no sockets, threads, clock or global state. The simulator, the emulator and the gateway run
 //! it on simulated and on real packets.
@@ -8,7 +8,6 @@
 pub mod accelerator;
 pub mod ack_filter;
 pub mod ack_policer;
-pub mod experiment;
 mod flows;
 
 pub use accelerator::{Accelerator, AcceleratorConfig, AcceleratorStats};

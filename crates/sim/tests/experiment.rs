@@ -2,10 +2,8 @@
 //! that the true gain is known. Over many towns, the experiment's intervals cover it as often as they say.
 //! `cargo test -p paceline-sim --test main experiment -- --nocapture` prints gains and coverage.
 
+use paceline_experiment::{Arm, Design, Experiment, Finding, Measure, Measured, Plan, Row, SIZES, State};
 use paceline_net::{Duration, Instant, Stream};
-use paceline_pep::experiment::{
-    Arm, Design, Experiment, Finding, Measure, Measured, Plan, Row, SIZES, State,
-};
 use paceline_sim::{scenario, simulate};
 use std::net::{IpAddr, Ipv4Addr};
 

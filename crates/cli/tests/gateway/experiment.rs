@@ -5,7 +5,7 @@ use crate::common::namespace::{Program, random_bytes, wait_for};
 use crate::common::parse_json;
 use crate::common::testbed::{SERVER, Testbed, wait_for_message};
 use crate::gateway::operation::serve;
-use paceline_pep::experiment::{Arm, Assignment};
+use paceline_experiment::{Arm, Assignment};
 use serde_json::Value;
 use std::net::IpAddr;
 

@@ -9,7 +9,7 @@ use nix::unistd::Group;
 use paceline_net::{Bytes, Duration, Rate};
 use paceline_pep::AcceleratorConfig;
 use paceline_pep::ack_filter::Comparison;
-use paceline_sim::scenario::{Accelerator, PacingPattern};
+use paceline_scenario::{Accelerator, PacingPattern};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

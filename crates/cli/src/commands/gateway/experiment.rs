@@ -6,9 +6,9 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::{bits, bytes};
 use anyhow::Context;
+use paceline_experiment::{Design, Finding, LOOKS, Measure, Report, Row, State};
 use paceline_live::gateway::{Client, ExperimentRequest, ExperimentStatus};
 use paceline_net::Duration;
-use paceline_pep::experiment::{Design, Finding, LOOKS, Measure, Report, Row, State};
 use std::fmt::Write;
 use std::process::ExitCode;
 

@@ -7,7 +7,7 @@ use crate::gateway::experiment::{self, ExperimentStatus, Saved, Shared, Successo
 use crate::gateway::policy::Table;
 use crate::gateway::random::random;
 use anyhow::Context;
-use paceline_pep::experiment::{Assignment, Experiment, Measure, Plan, Row, State};
+use paceline_experiment::{Assignment, Experiment, Measure, Plan, Row, State};
 use std::sync::Arc;
 
 /// Tells the kernel program which devices are accelerated.

@@ -2,7 +2,7 @@
 
 use crate::gateway::config::GatewayConfig;
 use anyhow::{Context, bail};
-use paceline_pep::experiment::Experiment;
+use paceline_experiment::Experiment;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};

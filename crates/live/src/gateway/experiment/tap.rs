@@ -15,8 +15,8 @@
 use crate::gateway::datapath::system_call::{check, control_len, receive_messages, set_option};
 use crate::realtime::clock;
 use nix::time::{ClockId, clock_gettime};
+use paceline_experiment::Segment;
 use paceline_net::{FlowKey, Instant};
-use paceline_pep::experiment::Segment;
 use std::ffi::c_int;
 use std::io;
 use std::mem::{size_of, zeroed};

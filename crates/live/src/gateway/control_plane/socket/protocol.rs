@@ -16,8 +16,8 @@
 
 use crate::gateway::control_plane::status::{DeviceStatus, FlowStatus, Status};
 use crate::gateway::experiment::ExperimentStatus;
+use paceline_experiment::Design;
 use paceline_net::Duration;
-use paceline_pep::experiment::Design;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::net::SocketAddr;

@@ -311,7 +311,7 @@ fn capture(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_pep::experiment::Design;
+    use paceline_experiment::Design;
 
     #[test]
     fn a_stale_socket_is_replaced_and_any_other_file_is_kept() {

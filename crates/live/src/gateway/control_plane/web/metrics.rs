@@ -8,8 +8,8 @@ use crate::gateway::control_plane::requests::Snapshot;
 use crate::gateway::counter::{CounterValues, Family};
 use crate::gateway::crash_recovery::rescuer::Rescue;
 use crate::gateway::experiment::ExperimentStatus;
+use paceline_experiment::{Finding, Measure, Row, State};
 use paceline_pep::accelerator::Histogram;
-use paceline_pep::experiment::{Finding, Measure, Row, State};
 use std::fmt::Write as _;
 
 /// A text under construction.

@@ -223,7 +223,7 @@ mod period_tests;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Finding, Measure, Row, SIZES};
+    use crate::{Finding, Measure, Row, SIZES};
     use paceline_net::Stream;
 
     const DURATION: Duration = Duration::from_secs(1000);

@@ -11,6 +11,7 @@
 //! - `machine`: the course of an experiment with its looks; `measure`, `report`: its findings.
 //!
 //! No clock and no input or output: the gateway hands in headers with their times.
+#![forbid(unsafe_code)]
 
 mod assignment;
 mod connection;

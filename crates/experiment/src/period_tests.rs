@@ -2,7 +2,7 @@
 //! each.
 
 use super::*;
-use crate::experiment::{Finding, Measure};
+use crate::{Finding, Measure};
 use paceline_net::Stream;
 
 fn address(n: u32) -> IpAddr {

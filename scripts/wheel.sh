@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 host=$(rustc -vV | sed -n 's/^host: //p')
 export "CFLAGS_$(echo "$host" | tr - _)=$maps"
 # maturin takes the files of a wheel that are not Python from this folder.
-data=$PWD/paceline.data
+data=$PWD/paceline._paceline.data
 rm -rf target/wheels/paceline-*.whl "$data"
 trap 'rm -rf "$data"' EXIT
 if [ -n "${1:-}" ]; then

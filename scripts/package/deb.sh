@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the Debian package of an architecture: scripts/package/deb.sh amd64 | arm64 writes
-# target/package/paceline_VERSION_ARCH.deb. The program contains its kernel programs. The same commit gives the
-# same bytes.
+# target/package/paceline_VERSION_ARCH.deb. The program contains its kernel programs. The same commit gives
+# the same bytes.
 set -eu
 cd "$(dirname "$0")/../.."
 arch=${1:?usage: $0 amd64 | arm64}

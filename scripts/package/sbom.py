@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists the crates in what is handed out, with versions, licences, sources and checksums (CycloneDX 1.5).
+"""Lists the crates of a release with versions, licences, sources and checksums (CycloneDX 1.5).
 
     scripts/package/sbom.py FILE [PACKAGE:TARGET[:FEATURES] ...]
 

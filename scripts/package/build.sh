@@ -3,7 +3,7 @@
 #
 # The program is linked with musl and with libbpf, libelf and zlib of the crate libbpf-sys, so that one file
 # runs on every Linux of its processor. Two builds in different folders give the same bytes
-# (scripts/package/reproducible.sh): paths of the build are mapped away, by rustc.sh and CFLAGS.
+# (scripts/package/reproducible.sh, environment.sh).
 set -eu
 cd "$(dirname "$0")/../.."
 usage="usage: $0 amd64 | arm64"
@@ -13,7 +13,7 @@ arm64) machine=aarch64 ;;
 *) echo "$usage" >&2; exit 2 ;;
 esac
 scripts/setup.sh "package-$1"
-PATH="$HOME/.cargo/bin:$PATH"
+. scripts/package/environment.sh
 target=$machine-unknown-linux-musl
 rustup target list --installed | grep -qx "$target" || rustup target add "$target"
 out=$PWD/target/package/$1
@@ -45,18 +45,10 @@ arm64)
     ;;
 esac
 
-cargo_home=${CARGO_HOME:-$HOME/.cargo}
-target_dir=$(scripts/target_dir.sh)
 name=$(echo "$target" | tr - _)
 capitals=$(echo "$name" | tr '[:lower:]' '[:upper:]')
-maps="-ffile-prefix-map=$PWD=/paceline -ffile-prefix-map=$target_dir=/target -ffile-prefix-map=$cargo_home=/cargo"
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH
 export "CC_$name=$compiler" "CFLAGS_$name=-idirafter $out/include $maps${flags:+ $flags}"
 export "CARGO_TARGET_${capitals}_LINKER=$linker"
-export PACELINE_SOURCES="$PWD" PACELINE_TARGET="$target_dir" PACELINE_CARGO_HOME="$cargo_home"
-PACELINE_SYSROOT=$(rustc --print sysroot)
-export PACELINE_SYSROOT RUSTC_WRAPPER="$PWD/scripts/package/rustc.sh"
 # libelf uses none of these functions; elfutils' configure looks for them for its programs.
 export ac_cv_search_argp_parse="none required"
 export ac_cv_search_fts_close="none required"

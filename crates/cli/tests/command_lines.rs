@@ -42,6 +42,9 @@ fn command_lines(document: &str) -> Vec<String> {
         }
     }
     finish(&mut prose, &mut found);
+    for line in &mut found {
+        *line = line.replace("$(command -v paceline)", "paceline");
+    }
     found.retain(|line| {
         let mut words = line.trim_start_matches("sudo ").split(' ');
         words.next() == Some("paceline") && words.next().is_some_and(|word| word != "help")

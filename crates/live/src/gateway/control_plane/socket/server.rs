@@ -8,13 +8,15 @@ use crate::gateway::control_plane::operations::{ControlPlane, TOP_DEVICES};
 use crate::realtime::clock;
 use crate::service::{peer, privileges};
 use anyhow::{Context, bail};
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
 use nix::unistd::{Gid, Group, User, geteuid};
 use paceline_net::{Duration, FlowKey};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,7 +83,8 @@ impl ControlSocket {
             None => {
                 let context = || format!("cannot make {CONTROL_FOLDER}");
                 fs::create_dir_all(CONTROL_FOLDER).with_context(context)?;
-                let folder = open_as(Path::new(CONTROL_FOLDER), libc::O_DIRECTORY).with_context(context)?;
+                let folder = open_as(Path::new(CONTROL_FOLDER), OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW)
+                    .with_context(context)?;
                 // Another user has to remove the socket at the end.
                 privileges::give(&folder, accounts.user, None).with_context(context)?;
                 // In another network namespace, interfaces may have the same names.
@@ -148,10 +151,10 @@ fn is_alive(path: &Path) -> bool {
     UnixStream::connect(path).is_ok()
 }
 
-/// Opens a path as a reference to the file (O_PATH), without following a link.
-fn open_as(path: &Path, flags: libc::c_int) -> std::io::Result<File> {
-    let flags = libc::O_PATH | libc::O_NOFOLLOW | flags;
-    File::options().read(true).custom_flags(flags).open(path)
+/// Opens a path as a reference to the file (O_PATH). By open(2) itself: musl's access modes contain O_PATH,
+/// and `OpenOptions` takes them out of its flags.
+fn open_as(path: &Path, flags: OFlag) -> std::io::Result<File> {
+    Ok(File::from(open(path, OFlag::O_PATH | OFlag::O_CLOEXEC | flags, Mode::empty())?))
 }
 
 /// Makes the socket, and gives it to its accounts. Whether it replaces one to which nobody listens. The owner
@@ -159,11 +162,8 @@ fn open_as(path: &Path, flags: libc::c_int) -> std::io::Result<File> {
 /// opened ones are used.
 fn bind(path: &Path, accounts: Accounts<'_>) -> anyhow::Result<(UnixListener, bool)> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = File::options()
-        .read(true)
-        .custom_flags(libc::O_PATH | libc::O_DIRECTORY)
-        .open(parent)
-        .with_context(|| format!("cannot open {}", parent.display()))?;
+    let folder =
+        open_as(parent, OFlag::O_DIRECTORY).with_context(|| format!("cannot open {}", parent.display()))?;
     let name = path.file_name().context("the path has no name")?;
     let path_there = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
     let stale = match fs::symlink_metadata(&path_there) {
@@ -175,7 +175,7 @@ fn bind(path: &Path, accounts: Accounts<'_>) -> anyhow::Result<(UnixListener, bo
         fs::remove_file(&path_there)?;
     }
     let listener = UnixListener::bind(&path_there)?;
-    let socket = open_as(&path_there, 0)?;
+    let socket = open_as(&path_there, OFlag::O_NOFOLLOW)?;
     let made = socket.metadata()?;
     // A hard link could be to any other socket.
     if !made.file_type().is_socket() || made.uid() != geteuid().as_raw() || made.nlink() != 1 {

@@ -17,7 +17,7 @@ const OPTIONS_ONLY: [&str; 7] =
 const SHORT: &str = "--set run.duration=60ms --set run.warmup=20ms";
 
 /// The same for a capture, which has packets then.
-const SHORT_CAPTURE: &str = "--set run.duration=60ms --set run.warmup=20ms --set station.start_spread=0s";
+const SHORT_CAPTURE: &str = "--set run.duration=60ms --set run.warmup=20ms --set station.0.start_spread=0s";
 
 /// The command lines of a document, without comments: code between backquotes, and indented lines.
 fn command_lines(document: &str) -> Vec<String> {

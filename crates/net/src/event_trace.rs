@@ -93,7 +93,7 @@ pub enum Detail {
     Granted {
         /// Number of waits.
         waits: u64,
-        /// Mean time from the first request to the grant, ms.
+        /// Mean time from the trigger of the request to the grant, ms.
         wait: f64,
     },
     /// Steps of random access.

@@ -109,13 +109,13 @@ fn ack_filter_and_policer_have_an_event_for_each_ack() {
     };
     let (run, events) = traced(filtered);
     agrees(&run, &events);
-    let discarded = run.stations.iter().map(|station| station.acks_discarded).sum();
+    let discarded: u64 = run.stations.iter().map(|station| station.acks_discarded).sum();
     assert_eq!(count(&events), (discarded, 0));
     let requests = sum(&events, |detail| match detail {
         Detail::SchedulingRequested { requests, .. } => Some(*requests),
         _ => None,
     });
-    assert_eq!(requests, run.stations.iter().map(|station| station.scheduling_requests).sum());
+    assert_eq!(requests, run.stations.iter().map(|station| station.scheduling_requests).sum::<u64>());
     assert!(discarded > 100 && requests > 0, "{discarded}, {requests}");
     let (run, events) = traced(policed);
     agrees(&run, &events);

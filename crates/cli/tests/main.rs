@@ -6,6 +6,7 @@ mod command_lines;
 mod common;
 mod documents;
 mod emulate;
+mod events;
 mod explain;
 mod gateway;
 mod gateway_clients;

@@ -4,6 +4,7 @@
 
 pub mod bulk;
 pub mod emulate;
+pub mod event_file;
 pub mod gateway;
 pub mod linux;
 pub mod pace;
@@ -13,5 +14,6 @@ pub mod probe;
 pub mod realtime;
 pub mod router;
 pub mod service;
+pub mod size_limit;
 pub mod stop;
 pub mod terminal;

@@ -6,6 +6,7 @@
 //! "MAC-NR over UDP"; a block that is longer than a datagram has several packets. A capture of a gateway's
 //! connection has the interfaces `server` and `mobile`, and real time.
 
+use crate::size_limit::SizeLimit;
 use anyhow::Context;
 use etherparse::PacketBuilder;
 use paceline_net::{Bytes, Instant, Packet, wire};
@@ -56,8 +57,7 @@ pub struct Content {
 struct Inner {
     writer: PcapNgWriter<BufWriter<File>>,
     error: Option<anyhow::Error>,
-    written: Bytes,
-    limit: Option<Bytes>,
+    size: SizeLimit,
 }
 
 /// A capture file being written.
@@ -79,8 +79,8 @@ pub fn create(path: &Path, content: &Content) -> anyhow::Result<(Writer, Capture
         let radio = interface(RADIO.to_owned(), RADIO_SNAP_LEN);
         writer.write_pcapng_block(radio).with_context(context)?;
     }
-    let inner = Inner { writer, error: None, written: Bytes::ZERO, limit: content.limit };
-    let inner = Arc::new(Mutex::new(inner));
+    let size = SizeLimit::new(content.limit);
+    let inner = Arc::new(Mutex::new(Inner { writer, error: None, size }));
     let (for_packets, for_blocks) = (Arc::clone(&inner), Arc::clone(&inner));
     let packets = Box::new(move |now, interface, packet: &Packet| {
         let mut data = wire::emit(packet);
@@ -125,8 +125,7 @@ fn interface(name: String, snaplen: u32) -> InterfaceDescriptionBlock<'static> {
 impl Inner {
     /// Writes a packet of `len` bytes, of which `data` are the first, unless the capture has ended.
     fn write(&mut self, now: Instant, interface_id: u32, original_len: u32, data: Vec<u8>) {
-        self.written += Bytes(BLOCK_BYTES + data.len() as u64);
-        if self.error.is_some() || self.limit.is_some_and(|limit| self.written > limit) {
+        if !self.size.admits(BLOCK_BYTES + data.len() as u64) || self.error.is_some() {
             return;
         }
         let timestamp = std::time::Duration::from_nanos(now.as_nanos());

@@ -7,6 +7,7 @@
 pub mod address_table;
 pub mod datagram;
 pub mod discipline;
+pub mod event_trace;
 pub mod keyed_hash;
 pub mod node;
 pub mod pacing;

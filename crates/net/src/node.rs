@@ -87,6 +87,8 @@ pub enum DropReason {
     ActiveQueueManagement,
     /// An ACK filter discarded it as superseded; no congestion signal.
     AckFiltered,
+    /// An ACK policer dropped it as superseded; no congestion signal.
+    AckPoliced,
     /// Its transport block failed in every HARQ transmission.
     HarqFailed,
     /// RLC stopped waiting for a missing segment (t-Reordering or the reordering window).

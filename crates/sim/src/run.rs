@@ -2,6 +2,7 @@
 //! the end.
 
 use crate::counters::{self, Reading, View};
+use crate::event_trace::{EventSink, EventTrace};
 use crate::journey::Journeys;
 use crate::model::{Capture, Model};
 use crate::results::{Record, RunResult, Sample};
@@ -50,6 +51,7 @@ pub fn simulate_while(
 pub struct Run {
     model: Model,
     recorder: Recorder,
+    events: Option<EventTrace>,
     end: Instant,
 }
 
@@ -61,16 +63,25 @@ impl Run {
             model.capture(capture);
         }
         let end = Instant::ZERO + scenario.run.duration;
-        Self { model, recorder: Recorder::new(scenario, seed), end }
+        Self { model, recorder: Recorder::new(scenario, seed), events: None, end }
+    }
+    /// Passes the events of the run to `sink`, before the first step.
+    pub fn trace_events(&mut self, scenario: &Scenario, sink: EventSink) {
+        self.events = Some(EventTrace::start(scenario, &mut self.model, sink));
     }
     /// Whether the run has come to its end.
     pub fn is_over(&self) -> bool {
         self.model.engine.now() >= self.end
     }
-    /// Runs to the next sample, to the end, or for [`STEP`], to the earliest of these; gives its time.
+    /// Runs to the next sample, to the next reading of an event trace, to the end, or for [`STEP`], to the
+    /// earliest of these; gives its time.
     pub fn step(&mut self) -> Instant {
-        let next = (self.model.engine.now() + STEP).min(self.recorder.next_at()).min(self.end);
+        let read_at = self.events.as_ref().map_or(self.end, EventTrace::next_at).min(self.end);
+        let next = (self.model.engine.now() + STEP).min(self.recorder.next_at()).min(read_at);
         self.model.engine.run_until(next);
+        if let Some(events) = self.events.as_mut().filter(|_| next == read_at) {
+            events.read(&mut self.model);
+        }
         if next == self.recorder.next_at() {
             self.recorder.record(&mut self.model);
         }

@@ -8,6 +8,7 @@ mod documents;
 mod drive;
 mod engine;
 mod episodes;
+mod event_trace;
 mod experiment;
 mod fading_links;
 mod fast_traces;

@@ -1,6 +1,6 @@
 //! Counters and state of an endpoint, as it reports them.
 
-use paceline_net::{Bytes, Duration, Instant};
+use paceline_net::{Bytes, Duration, Instant, Rate};
 
 /// Counters of one endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -74,6 +74,11 @@ pub struct Snapshot {
     pub min_rtt: Option<Duration>,
     /// Retransmission timeout in force, backoff included.
     pub rto: Duration,
+    /// Rate at which segments are spaced; none without pacing.
+    pub pacing_rate: Option<Rate>,
+    /// State of the congestion control: `slow_start`, `congestion_avoidance`, `recovery`, `timeout_recovery`,
+    /// `ecn_reduction`; `open` in place of the first two of a control with a rate of its own, such as BBR.
+    pub congestion: &'static str,
     /// Name of the connection's state (RFC 9293 §3.3.2), in lower case.
     pub state: &'static str,
     /// Whether data can flow: the handshake is complete and the connection has not ended.

@@ -6,6 +6,7 @@ use crate::output;
 use crate::results_folder::ResultsFolder;
 use crate::scenario_args::{self, RunArgs};
 use paceline_live::emulate::{self, Emulation, ProgramUser, RealStation};
+use paceline_live::event_file::{EventFile, Header, Source};
 use paceline_live::probe;
 use paceline_net::Bytes;
 use paceline_report::text::describe;
@@ -43,6 +44,13 @@ pub struct Args {
     /// End the capture at this size, for example "50 MB"; the emulation goes on
     #[arg(long, value_name = "SIZE", requires = "pcap", value_parser = size)]
     pcap_limit: Option<Bytes>,
+    /// Write the events of radio, ACK filter, accelerator and TCP into the results folder, as lines of JSON
+    /// (docs/results.md)
+    #[arg(long, requires = "out")]
+    events: bool,
+    /// End the file of events at this size, for example "50 MB"; the emulation goes on
+    #[arg(long, value_name = "SIZE", requires = "events", value_parser = size)]
+    events_limit: Option<Bytes>,
     /// User as whom the program runs, by name or number; if left out, the caller of sudo, pkexec or doas
     #[arg(long, value_name = "USER")]
     user: Option<String>,
@@ -87,6 +95,12 @@ pub fn run(args: &Args) -> Outcome {
     };
     let folder = args.out.as_deref().map(ResultsFolder::create).transpose()?;
     let pcap = folder.as_ref().filter(|_| args.pcap).map(|folder| folder.path("emulated.pcapng"));
+    let events = folder.as_ref().filter(|_| args.events).map(|folder| {
+        let source = Source::Emulated { scenario: name.clone(), seed: scenario.run.seed };
+        let header = Header::new(paceline_study::origin(), source);
+        EventFile::create(&folder.path("events.jsonl"), &header, args.events_limit)
+    });
+    let events = events.transpose()?;
     let emulation = Emulation {
         scenario: &scenario,
         stations: &stations,
@@ -94,8 +108,12 @@ pub fn run(args: &Args) -> Outcome {
         user: user.as_ref(),
         pcap: pcap.as_deref(),
         pcap_limit: args.pcap_limit,
+        events: events.as_ref(),
     };
     let report = emulate::run(&emulation)?;
+    if let Some(file) = events {
+        file.finish()?;
+    }
     let summary = Summary::new(paceline_study::origin(), &name, "emulated", &scenario, vec![report.result]);
     if let Some(folder) = folder {
         folder.finish(&scenario, &summary)?;

@@ -198,6 +198,7 @@ fn emulated(scenario: &Scenario, control: &str) -> anyhow::Result<(RunResult, Ve
         user: None,
         pcap: None,
         pcap_limit: None,
+        events: None,
     };
     let report = emulate::run(&emulation)?;
     anyhow::ensure!(!report.stopped, "stopped by a signal");

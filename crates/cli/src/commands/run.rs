@@ -8,10 +8,11 @@ use crate::results_folder::ResultsFolder;
 use crate::scenario_args::{self, RunArgs};
 use anyhow::Context;
 use indicatif::ProgressBar;
+use paceline_live::event_file::{EventFile, Header, Source};
 use paceline_live::pcapng::{self, BLOCK_BYTES, SNAP_LEN};
 use paceline_net::{Bytes, Instant};
 use paceline_report::text::describe;
-use paceline_sim::{Capture, RunResult, Scenario, Summary, simulate};
+use paceline_sim::{Capture, Run, RunResult, Scenario, Summary};
 use rayon::prelude::*;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,6 +40,13 @@ pub struct Args {
     /// Stop each capture at this size, for example "50 MB"; the simulation goes on
     #[arg(long, value_name = "SIZE", requires = "pcap", value_parser = size)]
     pcap_limit: Option<Bytes>,
+    /// Write the events of TCP, radio, ACK filter and accelerator into the results folder, as lines of JSON,
+    /// one file per seed (docs/results.md)
+    #[arg(long, requires = "out")]
+    events: bool,
+    /// End each file of events at this size, for example "50 MB"; the simulation goes on
+    #[arg(long, value_name = "SIZE", requires = "events", value_parser = size)]
+    events_limit: Option<Bytes>,
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -50,13 +58,13 @@ pub fn run(args: &Args) -> Outcome {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(args.jobs.unwrap_or(0).into()).build();
     let pool = pool.context("cannot start threads")?;
     let bar = progress::bar(args.seeds * scenario.run.duration.as_millis(), "simulated time");
-    let captures = folder.as_ref().filter(|_| args.pcap);
     if args.pcap && args.pcap_limit.is_none() {
         warn_of_large_captures(&scenario, args.seeds);
     }
     let runs: anyhow::Result<Vec<RunResult>> = pool.install(|| {
         let seeds: Vec<u64> = (scenario.run.seed..=last).collect();
-        seeds.into_par_iter().map(|seed| run_seed(&scenario, seed, captures, args.pcap_limit, &bar)).collect()
+        let run = |seed| run_seed(args, (name.as_str(), &scenario), seed, folder.as_ref(), &bar);
+        seeds.into_par_iter().map(run).collect()
     });
     bar.finish_and_clear();
     let summary = Summary::new(paceline_study::origin(), &name, "simulated", &scenario, runs?);
@@ -99,30 +107,45 @@ fn warn_of_large_captures(scenario: &Scenario, seeds: u64) {
     }
 }
 
-/// Simulates one seed, with a capture in `folder`.
+/// Simulates one seed of a scenario with this name, with capture and event trace in `folder`.
 fn run_seed(
-    scenario: &Scenario,
+    args: &Args,
+    (name, scenario): (&str, &Scenario),
     seed: u64,
     folder: Option<&ResultsFolder>,
-    limit: Option<Bytes>,
     bar: &ProgressBar,
 ) -> anyhow::Result<RunResult> {
     let mut writer = None;
     let mut capture: Option<Capture> = None;
-    if let Some(folder) = folder {
+    if let Some(folder) = folder.filter(|_| args.pcap) {
         let (stations, radio) = (scenario.station_count() as usize, scenario.has_nr_cell());
-        let content = pcapng::Content { stations, radio, limit };
+        let content = pcapng::Content { stations, radio, limit: args.pcap_limit };
         let (file, sinks) = pcapng::create(&folder.path(&format!("seed-{seed}.pcapng")), &content)?;
         writer = Some(file);
         capture = Some(sinks);
     }
+    let mut run = Run::new(scenario, seed, capture);
+    let mut events = None;
+    if let Some(folder) = folder.filter(|_| args.events) {
+        let header =
+            Header::new(paceline_study::origin(), Source::Simulated { scenario: name.to_owned(), seed });
+        let path = folder.path(&format!("seed-{seed}.events.jsonl"));
+        let file = EventFile::create(&path, &header, args.events_limit)?;
+        run.trace_events(scenario, file.sink());
+        events = Some(file);
+    }
     let mut last = Instant::ZERO;
-    let result = simulate(scenario, seed, capture, &mut |now| {
-        bar.inc(now.since(last).as_millis());
+    while !run.is_over() {
+        let now = run.step();
+        bar.inc(now.as_millis() - last.as_millis());
         last = now;
-    });
+    }
+    let result = run.finish();
     if let Some(writer) = writer {
         writer.finish()?;
+    }
+    if let Some(file) = events {
+        file.finish()?;
     }
     Ok(result)
 }

@@ -220,6 +220,8 @@ mod tests {
             rate: 1_000_000,
             allowed: 8_000_000,
             window: 100_000,
+            capacity: 9_000_000,
+            target_ms: 10.0,
             control: "steady".into(),
             limit: "radio".into(),
             pattern: None,

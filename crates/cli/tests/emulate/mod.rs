@@ -87,7 +87,7 @@ fn downloads_are_exact_over_both_ip_versions() {
     // `sleep`: time for the last acknowledgment to pass the radio.
     let script = "curl -sSf -o got4 http://$PACELINE_HOST:8000/file && \
                   curl -sSf -o got6 http://[$PACELINE_HOST6]:8000/file && sleep 0.3";
-    let output = host.emulate(ONE, &["--out", "out", "--pcap", "--", "sh", "-c", script]);
+    let output = host.emulate(ONE, &["--out", "out", "--pcap", "--events", "--", "sh", "-c", script]);
     assert_good(&output);
     for got in ["got4", "got6"] {
         host.dir.assert_same("file", got);
@@ -101,6 +101,11 @@ fn downloads_are_exact_over_both_ip_versions() {
     let rtt = summary["mean"]["rtt_mean_ms"].as_f64().unwrap();
     assert!(rtt >= 10.0, "{rtt} ms");
     assert!(host.dir.read("out/timeseries.csv").lines().count() > 3);
+    let events = host.dir.read("out/events.jsonl");
+    assert!(events.lines().next().is_some_and(|header| header.contains("\"mode\":\"emulated\"")));
+    for name in ["kernel:metrics_updated", "radio:scheduling_requested"] {
+        assert!(events.contains(name), "no {name}");
+    }
     assert!(host.dir.paths().iter().all(|name| !name.to_string_lossy().contains(".partial")));
     println!("{}", output.stderr);
 

@@ -254,8 +254,25 @@ fn metrics_status_flows_and_captures_describe_a_running_gateway() {
     let table = testbed.control(&["flows"]);
     assert!(table.code == 0 && table.stdout.contains(name), "{table:?}");
 
-    let output = testbed.control(&["capture", name, "--out", "one.pcapng", "--packets", "800"]);
+    let output = testbed.control(&[
+        "capture",
+        name,
+        "--out",
+        "one.pcapng",
+        "--packets",
+        "800",
+        "--events",
+        "one.jsonl",
+    ]);
     assert!(output.code == 0 && output.stderr.contains("800 packets"), "{output:?}");
+    let events = testbed.dir.read("one.jsonl");
+    let mut events = events.lines().map(parse_json);
+    let header = events.next().expect("a header");
+    assert!(header["mode"] == "gateway" && header["device"] == "10.9.0.2", "{header}");
+    let metrics: Vec<Value> = events
+        .filter(|event| event["name"] == "accelerator:metrics_updated" && event["flow"] == name)
+        .collect();
+    assert!(metrics.iter().any(|event| event["data"]["exposure"].as_u64() > Some(0)), "{metrics:?}");
     let output = testbed.control(&["capture", "10.9.0.1:1-10.9.0.2:2", "--out", "none.pcapng"]);
     assert!(output.code == 1 && output.stderr.contains("no such connection"), "{output:?}");
     let output = testbed.control(&["capture", "nonsense", "--out", "none.pcapng"]);

@@ -14,6 +14,7 @@ mod user;
 pub use programs::names_station;
 pub use user::ProgramUser;
 
+use crate::event_file::EventFile;
 use crate::linux::netns::{self, LinkOptions, Namespace};
 use crate::linux::priority::{prefer_this_thread, stay_awake};
 use crate::linux::tun::Tun;
@@ -28,7 +29,7 @@ use nix::sys::signal::Signal;
 use paceline_net::{Bytes, Instant, Node, Output, Packet, Port};
 use paceline_sim::model::{HOST_SIDE, real_station};
 use paceline_sim::scenario::Tcp;
-use paceline_sim::{Model, Recorder, RunResult, Scenario};
+use paceline_sim::{EventTrace, Model, Recorder, RunResult, Scenario};
 use programs::Programs;
 use range::Range;
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
@@ -68,6 +69,8 @@ pub struct Emulation<'a> {
     pub pcap: Option<&'a Path>,
     /// Size of the file at which the capture ends.
     pub pcap_limit: Option<Bytes>,
+    /// Event trace.
+    pub events: Option<&'a EventFile>,
 }
 
 /// A station of real programs.
@@ -107,6 +110,7 @@ pub struct Report {
 struct Observed {
     model: Model,
     recorder: Recorder,
+    events: Option<EventTrace>,
     /// Indices of the real stations by their ports.
     real: BTreeMap<Port, usize>,
     range: Range,
@@ -159,6 +163,9 @@ impl Node for Observed {
             }
             self.recorder.record(&mut self.model);
         }
+        if let Some(events) = self.events.as_mut().filter(|events| events.next_at() <= now) {
+            events.read(&mut self.model);
+        }
     }
     fn poll_output(&mut self, now: Instant) -> Option<Output> {
         let output = self.model.engine.poll_output(now);
@@ -170,7 +177,8 @@ impl Node for Observed {
         output
     }
     fn poll_timeout(&self) -> Option<Instant> {
-        let stop = self.recorder.next_at();
+        let next = self.recorder.next_at();
+        let stop = self.events.as_ref().map_or(next, |events| next.min(events.next_at()));
         Some(self.model.engine.poll_timeout().map_or(stop, |at| at.min(stop)))
     }
 }
@@ -199,6 +207,7 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     }
     let signals = Signals::register()?;
     let recorder = Recorder::new(scenario, scenario.run.seed);
+    let events = emulation.events.map(|file| EventTrace::start(scenario, &mut model, file.sink()));
     let connections = connections(&namespaces)?;
     let names = Names::start(range, &namespaces);
     if let Err(error) = &names {
@@ -209,7 +218,7 @@ pub fn run(emulation: &Emulation<'_>) -> anyhow::Result<Report> {
     let _awake = stay_awake();
     let real = indices.iter().map(|station| (real_station(*station), *station)).collect();
     let inside = BTreeMap::new();
-    let node = Observed { model, recorder, real, range, inside, told_of_shared: false, connections };
+    let node = Observed { model, recorder, events, real, range, inside, told_of_shared: false, connections };
     let mut realtime = Realtime::new(node, Monotonic::start(), devices);
     drive(&mut realtime, &signals, &mut programs)?;
     linger(&mut realtime, &signals, scenario)?;

@@ -276,7 +276,7 @@ impl QueuedHops {
                 if self.policers[index].passes(now, direction, &queued.packet, &self.groups) {
                     self.leave(now, step, queued);
                 } else {
-                    self.dropped.push_back((now, queued.packet, DropReason::AckFiltered));
+                    self.dropped.push_back((now, queued.packet, DropReason::AckPoliced));
                 }
             }
         }

@@ -13,7 +13,7 @@ mod view;
 pub(crate) use connections::{ConnectionReading, SenderReading};
 pub(crate) use reading::{
     CellReading, EndReading, PathReading, PingReading, Proxy, RadioCapacity, Reading, StationReading, read,
-    read_end,
+    read_end, read_station,
 };
 pub(crate) use station::Counters;
 pub use view::{StationView, View};

@@ -158,7 +158,7 @@ pub(crate) fn read(model: &mut Model) -> Reading {
     Reading { at, stations: own_capacity.into_iter().enumerate().map(read).collect(), link_capacity_bytes }
 }
 
-pub(super) fn read_station(model: &Model, station: usize) -> StationReading {
+pub(crate) fn read_station(model: &Model, station: usize) -> StationReading {
     let senders: Vec<_> = model.flows(station).into_iter().map(|(server, _)| server.snapshot()).collect();
     let kernel = model.kernel_state(station);
     let (cwnd_bytes, srtt) = if model.is_real(station) {

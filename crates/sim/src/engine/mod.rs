@@ -12,8 +12,9 @@ mod agenda;
 
 pub(crate) use agenda::{Agenda, NEVER};
 
-use paceline_net::{DropReason, Event, Instant, Node, Output, Packet, Payload, Port, ServingCell};
+use paceline_net::{DropReason, Event, FlowKey, Instant, Node, Output, Packet, Payload, Port, ServingCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 
 /// Index of a node in its engine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -45,6 +46,23 @@ struct Wire {
 /// Called with each packet on a captured wire: time, interface number, packet.
 pub type PacketSink = Box<dyn FnMut(Instant, u32, &Packet) + Send>;
 
+/// A packet that ended at a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropped {
+    /// Time.
+    pub at: Instant,
+    /// Source and destination.
+    pub addresses: [IpAddr; 2],
+    /// The connection; none of a packet of another protocol than TCP.
+    pub flow: Option<FlowKey>,
+    /// Acknowledgment number of TCP.
+    pub acknowledgment: Option<u32>,
+    /// Bytes with the IP header.
+    pub length: u32,
+    /// Reason.
+    pub reason: DropReason,
+}
+
 /// Nodes and wires.
 pub struct Engine<N> {
     nodes: Vec<N>,
@@ -68,6 +86,8 @@ struct Traffic {
     output: VecDeque<Output>,
     capture: Option<PacketSink>,
     events: Vec<(Instant, Event)>,
+    /// Packets that ended at nodes since they were taken; none while they are not recorded.
+    dropped: Option<Vec<Dropped>>,
     cells: Vec<ServingCell>,
 }
 
@@ -150,6 +170,18 @@ impl<N: Node> Engine<N> {
     pub fn nodes_mut(&mut self) -> impl Iterator<Item = &mut N> {
         self.nodes.iter_mut()
     }
+    /// Records the packets that end at nodes from now on.
+    pub fn record_dropped(&mut self) {
+        self.traffic.dropped = Some(Vec::new());
+    }
+    /// Takes the packets that ended at nodes since the last call, as far as they are recorded.
+    pub fn take_dropped(&mut self) -> Vec<Dropped> {
+        self.traffic.dropped.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+    /// The events that are not taken, with their times.
+    pub fn events(&self) -> &[(Instant, Event)] {
+        &self.traffic.events
+    }
     /// Takes the events since the last call, with their times.
     pub fn take_events(&mut self) -> Vec<(Instant, Event)> {
         std::mem::take(&mut self.traffic.events)
@@ -220,7 +252,7 @@ impl Traffic {
     fn take(&mut self, now: Instant, wires: &[Option<Wire>], output: Output) {
         match output {
             Output::Transmit(port, packet) => self.forward(now, wires, port, packet),
-            Output::Drop(packet, reason) => self.drop_packet(packet, reason),
+            Output::Drop(packet, reason) => self.drop_packet(now, packet, reason),
             Output::Event(event) => self.record(now, *event),
         }
     }
@@ -232,7 +264,17 @@ impl Traffic {
         }
     }
     /// A packet is dropped. A drop of a real datagram is also output, since it came from outside.
-    fn drop_packet(&mut self, packet: Packet, reason: DropReason) {
+    fn drop_packet(&mut self, now: Instant, packet: Packet, reason: DropReason) {
+        if let Some(dropped) = &mut self.dropped {
+            dropped.push(Dropped {
+                at: now,
+                addresses: [packet.ip.src, packet.ip.dst],
+                flow: packet.flow_key(),
+                acknowledgment: packet.tcp_header().map(|tcp| tcp.ack.0),
+                length: packet.len,
+                reason,
+            });
+        }
         if matches!(packet.payload, Payload::Datagram(_)) {
             self.output.push_back(Output::Drop(packet, reason));
         }
@@ -251,7 +293,7 @@ impl Traffic {
     /// Forwards a packet by a wire that is captured or leads outside, or drops it without a wire.
     fn forward_elsewhere(&mut self, now: Instant, wire: Option<Wire>, packet: Packet) {
         let Some(wire) = wire else {
-            return self.drop_packet(packet, DropReason::NoRoute);
+            return self.drop_packet(now, packet, DropReason::NoRoute);
         };
         if let (Some(interface), Some(capture)) = (wire.capture, &mut self.capture) {
             capture(now, interface, &packet);

@@ -6,7 +6,7 @@ use super::{SERVERS, STATIONS};
 use crate::core_network::Monitor;
 use paceline_net::{AddressTable, FlowKey, Instant, Node, Output, Packet, Port};
 use paceline_pep::Accelerator;
-use paceline_pep::accelerator::DeviceSnapshot;
+use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
 use paceline_tcp::Endpoint;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -69,6 +69,15 @@ impl Pep {
         match &mut self.function {
             Function::Accelerator(accelerator) => accelerator.device(address),
             Function::Split(_) => None,
+        }
+    }
+    /// The accelerated connections with their stations.
+    pub(crate) fn accelerated(&self) -> Vec<(Option<usize>, FlowSnapshot)> {
+        match &self.function {
+            Function::Accelerator(accelerator) => {
+                accelerator.flows().map(|flow| (self.stations.get(flow.key.dst), flow)).collect()
+            }
+            Function::Split(_) => Vec::new(),
         }
     }
     /// Adds an address of a station, or moves it to this station.

@@ -135,6 +135,8 @@ impl Endpoint {
                 srtt: None,
                 min_rtt: None,
                 rto: self.config.initial_rto,
+                pacing_rate: None,
+                congestion: "slow_start",
                 state: self.state_name(),
                 established: false,
             };
@@ -148,6 +150,8 @@ impl Endpoint {
             srtt: sender.rtt().srtt(),
             min_rtt: sender.rtt().min_rtt(),
             rto: sender.rtt().rto(),
+            pacing_rate: sender.pacing_rate(self.last_now),
+            congestion: sender.congestion_state(),
             state,
             established: self.state == State::Open && !matches!(state, "time-wait" | "closed"),
         }

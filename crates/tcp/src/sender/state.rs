@@ -6,7 +6,7 @@
 use super::path::pacing::{PacedFlow, Pacer};
 use super::path::rate::RateSampler;
 use super::path::rtt::RttEstimator;
-use super::recovery::{Recovery, Scoreboard, TailProbe};
+use super::recovery::{Phase, Recovery, Scoreboard, TailProbe};
 use super::timers::{LossTimer, PersistTimer};
 use super::window_usage::WindowUsage;
 use crate::application::Writer;
@@ -16,7 +16,7 @@ use crate::ecn::EcnState;
 use crate::limits::{Limit, LimitTracker};
 use crate::options::{LossRecovery, Nagle, NewRenoTimer, PrrMode};
 use crate::timestamps::{since_echo, timestamp};
-use paceline_net::{Bytes, Duration, Instant, SackBlocks, SeqNumber};
+use paceline_net::{Bytes, Duration, Instant, Rate, SackBlocks, SeqNumber};
 
 /// A segment to transmit.
 #[derive(Clone, Copy, Debug)]
@@ -277,6 +277,21 @@ impl Sender {
             outstanding: self.scoreboard.outstanding(),
             in_flight: self.scoreboard.in_flight(),
             srtt: self.rtt.srtt(),
+        }
+    }
+    /// The rate at which segments are spaced at `now`; none without pacing.
+    pub fn pacing_rate(&self, now: Instant) -> Option<Rate> {
+        self.pacer.rate(now, self.control.pacing_rate(), || self.paced_flow())
+    }
+    /// Name of the congestion control's state, as [`crate::Snapshot::congestion`].
+    pub fn congestion_state(&self) -> &'static str {
+        match self.recovery.phase() {
+            Phase::Fast => "recovery",
+            Phase::Timeout => "timeout_recovery",
+            Phase::Cwr => "ecn_reduction",
+            Phase::Open if self.control.pacing_rate().is_some() => "open",
+            Phase::Open if self.control.cwnd() < self.control.ssthresh() => "slow_start",
+            Phase::Open => "congestion_avoidance",
         }
     }
     /// The period of the TDD cell on the path, if pacing or clean delays use one and it is known.

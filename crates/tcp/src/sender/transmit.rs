@@ -22,7 +22,7 @@ impl Sender {
         {
             return Some(segment);
         }
-        let rate = self.pacer.rate(now, self.control.pacing_rate(), || self.paced_flow());
+        let rate = self.pacing_rate(now);
         if rate.is_some() && self.pacer.waits(now) {
             self.record_usage_after_burst(now);
             self.record_wait(now, Limit::Pacing);

@@ -96,6 +96,8 @@ impl Default for Observed {
                 srtt: Some(Duration::ZERO),
                 min_rtt: Some(Duration::ZERO),
                 rto: Duration::ZERO,
+                pacing_rate: None,
+                congestion: "slow_start",
                 state: "closed",
                 established: false,
             },

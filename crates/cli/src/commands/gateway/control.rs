@@ -5,15 +5,21 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity::{bits, bytes};
 use anyhow::{Context, anyhow};
+use paceline_live::event_file::{EventFile, Header, Source};
 use paceline_live::gateway::{Client, FlowStatus, PatternStatus, Request, Status, StopReport};
 use paceline_live::pcapng;
-use paceline_net::Duration;
+use paceline_live::realtime::clock;
+use paceline_net::event_trace::{AcceleratorChanges, Record};
+use paceline_net::{Duration, Instant};
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs::File;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 /// Duration of a capture without options, in seconds. Chosen: long enough to see a transfer.
 const DEFAULT_CAPTURE_S: u32 = 10;
@@ -174,17 +180,54 @@ pub fn capture(args: &CaptureArgs) -> Outcome {
         Failure::input(format!("{}: {allowed}", args.flow))
     })?;
     let (packets, time) = limits(args);
+    let device = mobile.ip();
+    let trace = args.events.as_deref().map(|path| start_trace(path, device)).transpose()?;
     let mut client = client(&args.which)?;
     let capture = client.capture(Request::Capture { server, mobile, packets, time })?;
     let context = || format!("cannot write {}", args.out.display());
     let mut file = File::create(&args.out).with_context(context)?;
-    io::copy(capture, &mut file).with_context(context)?;
+    let captured = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = |trace| scope.spawn(move || watch(&args.which, device, trace, captured));
+        let events = trace.as_ref().map(watch);
+        let copied = io::copy(capture, &mut file).with_context(context);
+        captured.store(true, Ordering::Relaxed);
+        let watched = events.map_or(Ok(()), |events| events.join().expect("the watch does not panic"));
+        copied.and(watched)
+    })?;
     let packets = pcapng::count(&args.out)?;
     output::message(&format!("paceline: {packets} packets in {}\n", args.out.display()));
     if packets == 0 {
         return Err(Failure::Failed(anyhow!("{}: no packet was captured", args.flow)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Starts the event trace of a device: the file, and time 0 of its events.
+fn start_trace(path: &Path, device: IpAddr) -> anyhow::Result<(EventFile, Instant)> {
+    let (started, source) = (clock::now(), Source::gateway(device));
+    Ok((EventFile::create(path, &Header::new(paceline_study::origin(), source), None)?, started))
+}
+
+/// Writes the changes of a device's accelerated connections to a trace until the capture has ended.
+fn watch(
+    which: &Which,
+    device: IpAddr,
+    (file, started): &(EventFile, Instant),
+    captured: &AtomicBool,
+) -> anyhow::Result<()> {
+    let mut changes = AcceleratorChanges::default();
+    // The gateway answers after half a second, in which it measures rates.
+    while !captured.load(Ordering::Relaxed) {
+        let flows = client(which)?.flows()?;
+        let time_ms = clock::now().since(*started).as_millis_f64();
+        for flow in flows.iter().filter(|flow| flow.mobile.ip() == device) {
+            for detail in changes.read(&flow.name(), &flow.control, flow.into()) {
+                file.write(&Record { time_ms, station: None, flow: Some(flow.name()), detail });
+            }
+        }
+    }
+    file.finish()
 }
 
 #[cfg(test)]
@@ -199,6 +242,7 @@ mod tests {
                 which,
                 flow: String::new(),
                 out: "one.pcapng".into(),
+                events: None,
                 seconds,
                 packets,
             });

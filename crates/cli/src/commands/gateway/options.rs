@@ -90,6 +90,10 @@ pub struct CaptureArgs {
     /// File to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// Write the states of the device's accelerated connections to this file as well, two in a second, as
+    /// lines of JSON (docs/results.md)
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
     /// End after so many seconds [default: 10, with --packets 3600]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub seconds: Option<u32>,

@@ -2,6 +2,7 @@
 //! change.
 
 use crate::gateway::experiment::ExperimentStatus;
+use paceline_net::event_trace::AcceleratorMetrics;
 use paceline_net::pacing::Learned;
 use paceline_net::{Duration, FlowKey};
 use paceline_pep::accelerator::{DeviceSnapshot, FlowSnapshot};
@@ -38,6 +39,12 @@ pub struct FlowStatus {
     pub allowed: u64,
     /// Limit of `in_flight`, in bytes.
     pub window: u64,
+    /// Estimated capacity of the device's path, in b/s.
+    #[serde(default)]
+    pub capacity: u64,
+    /// Queueing delay that the rate control keeps, in ms.
+    #[serde(default)]
+    pub target_ms: f64,
     /// State of the rate control, as `ControlState::name`.
     #[serde(default)]
     pub control: String,
@@ -173,9 +180,29 @@ impl From<FlowSnapshot> for FlowStatus {
             rate: 0,
             allowed: flow.control.rate.0,
             window: flow.control.window,
+            capacity: flow.control.capacity.0,
+            target_ms: flow.control.target_delay.as_millis_f64(),
             control: flow.control.state.name().to_owned(),
             limit: flow.limit.name().to_owned(),
             pattern: flow.pattern.map(PatternStatus::from),
+        }
+    }
+}
+
+impl From<&FlowStatus> for AcceleratorMetrics {
+    fn from(flow: &FlowStatus) -> Self {
+        Self {
+            congestion_window: Some(flow.window).filter(|bytes| *bytes != u64::MAX),
+            bytes_in_flight: flow.in_flight,
+            smoothed_rtt: flow.rtt_ms,
+            min_rtt: flow.rtt_ms.zip(flow.queue_ms).map(|(smoothed, queue)| smoothed - queue),
+            pacing_rate: flow.allowed,
+            capacity: flow.capacity,
+            target_delay: flow.target_ms,
+            exposure: flow.exposure,
+            held: flow.held,
+            delivered: flow.delivered,
+            limit: flow.limit.clone(),
         }
     }
 }

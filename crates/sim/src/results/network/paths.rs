@@ -1,7 +1,7 @@
 //! Paths of pairs of stations with direct links: the share of each path, and the changes.
 
 use crate::counters::PathReading;
-use paceline_ran::sidelink::{FlowDirection, PathKind};
+use paceline_ran::sidelink::{FlowDirection, PathKind, Switch};
 use serde::{Deserialize, Serialize};
 
 /// Packets of one direction of a pair that one path has delivered, over the whole run.
@@ -53,6 +53,21 @@ fn path(path: PathKind) -> String {
     }
 }
 
+impl From<&Switch> for SwitchResult {
+    fn from(switch: &Switch) -> Self {
+        Self {
+            time_s: switch.at.as_secs_f64(),
+            station: switch.pair,
+            direction: direction(switch.direction),
+            path: path(switch.to),
+            direct_cqi: switch.cqi.0,
+            uplink_cqi: switch.cqi.1,
+            dropped_packets: switch.dropped.packets,
+            dropped_bytes: switch.dropped.bytes,
+        }
+    }
+}
+
 /// Shares and changes of the paths.
 pub(in crate::results) fn results(reading: &PathReading) -> (Vec<PathResult>, Vec<SwitchResult>) {
     let carried = reading.carried.iter().map(|(station, way, kind, carried)| PathResult {
@@ -62,15 +77,5 @@ pub(in crate::results) fn results(reading: &PathReading) -> (Vec<PathResult>, Ve
         packets: carried.packets,
         bytes: carried.bytes,
     });
-    let switches = reading.switches.iter().map(|switch| SwitchResult {
-        time_s: switch.at.as_secs_f64(),
-        station: switch.pair,
-        direction: direction(switch.direction),
-        path: path(switch.to),
-        direct_cqi: switch.cqi.0,
-        uplink_cqi: switch.cqi.1,
-        dropped_packets: switch.dropped.packets,
-        dropped_bytes: switch.dropped.bytes,
-    });
-    (carried.collect(), switches.collect())
+    (carried.collect(), reading.switches.iter().map(SwitchResult::from).collect())
 }

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from paceline._errors import ScenarioError
 from paceline._paceline import commit as __commit__
 from paceline._paceline import version as __version__
-from paceline.control import Ack, Control, MakesControl
 from paceline.comparison import Comparison, compare
+from paceline.control import Ack, Control, MakesControl
 from paceline.reproduction import EXPERIMENTS, Reproduction, reproduce
 from paceline.results import TABLES, Results
 from paceline.runs import run
@@ -32,8 +32,8 @@ __all__ = [
     "EXPERIMENTS",
     "TABLES",
     "Ack",
-    "Control",
     "Comparison",
+    "Control",
     "Group",
     "GroupFigures",
     "Limits",

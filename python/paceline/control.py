@@ -40,8 +40,10 @@ class Control(Protocol):
     congestion state. The attribute ``pacing_rate`` is in bits per second. See docs/own-control.md.
     """
 
-    cwnd: float
-    """The congestion window in bytes."""
+    @property
+    def cwnd(self) -> float:
+        """The congestion window in bytes."""
+        ...
 
 
 class MakesControl(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import paceline
 import pytest
 from paceline import Ack, Scenario
@@ -13,7 +15,7 @@ class Fixed:
     """A window of so many segments."""
 
     segments = 4
-    made: list[Fixed] = []
+    made: ClassVar[list[Fixed]] = []
 
     def __init__(self, mss: int, initial_window: int) -> None:
         self.cwnd = self.segments * mss

@@ -217,9 +217,8 @@ fn of_radio(before: &Counters, now: &Counters, mut add: impl FnMut(Detail)) {
         add(Detail::RandomAccess { started, completed, preambles, collisions });
     }
     let waits = grown(|c| c.request_waits);
-    if waits > 0 {
-        let wait = Duration::from_nanos(grown(|c| c.request_wait_ns) / waits).as_millis_f64();
-        add(Detail::Granted { waits, wait });
+    if let Some(mean_ns) = grown(|c| c.request_wait_ns).checked_div(waits) {
+        add(Detail::Granted { waits, wait: Duration::from_nanos(mean_ns).as_millis_f64() });
     }
     for (direction, retransmissions) in [
         ("downlink", grown(|c| c.downlink_harq_retransmissions)),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import tempfile
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -23,7 +25,13 @@ def test_a_notebook_runs_and_draws(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are not committed"
     where = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where).execute()
+    # Sockets in a folder: of two kernels that start at the same time, one may find its TCP port taken.
+    with tempfile.TemporaryDirectory(prefix="kernel-") as sockets:
+        config = Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/socket"}})
+        client = NotebookClient(
+            notebook, timeout=300, kernel_name="python3", resources=where, config=config
+        )
+        client.execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     pictures = [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
     assert pictures and all(base64.b64decode(picture).startswith(b"\x89PNG") for picture in pictures)

@@ -4,16 +4,14 @@
 //! No sockets, threads, wall clock or global state: the same input gives the same bits on every machine.
 #![forbid(unsafe_code)]
 
-pub mod address_table;
+mod collections;
 pub mod datagram;
 pub mod discipline;
 pub mod event_trace;
-pub mod keyed_hash;
 pub mod node;
 pub mod pacing;
 pub mod packet;
 pub mod queue;
-pub mod ranges;
 pub mod rng;
 pub mod seq;
 pub mod tdd;
@@ -22,6 +20,8 @@ pub mod time;
 pub mod trace;
 pub mod units;
 pub mod words;
+
+pub use collections::{address_table, keyed_hash, ranges};
 
 pub use address_table::AddressTable;
 pub use datagram::{fragments, identification, mss, rewrite, split, tunnel, wire};

@@ -2,6 +2,7 @@
 //! out.
 
 use paceline_net::{Bytes, Duration, Instant, Rate};
+use std::fmt;
 
 /// The properties of one acknowledgment on which a congestion control depends.
 #[derive(Clone, Copy, Debug, Default)]
@@ -152,5 +153,23 @@ pub trait CongestionControl {
     /// The ECN codepoint that the control requires on its segments.
     fn ecn(&self) -> Ecn {
         Ecn::None
+    }
+}
+
+/// A [`CongestionControl`] of any type. Implemented for each one that can be cloned.
+pub trait AnyControl: CongestionControl + fmt::Debug + Send + Sync {
+    /// A copy.
+    fn copied(&self) -> Box<dyn AnyControl>;
+}
+
+impl<C: CongestionControl + Clone + fmt::Debug + Send + Sync + 'static> AnyControl for C {
+    fn copied(&self) -> Box<dyn AnyControl> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn AnyControl> {
+    fn clone(&self) -> Self {
+        (**self).copied()
     }
 }

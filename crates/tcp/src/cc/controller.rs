@@ -1,15 +1,16 @@
 //! The choice of a congestion control by [`Variant`], and the dispatch to it.
 
 use super::bbr::{Bbr, Bbr3};
-use super::control::{AckSample, CongestionControl, CongestionEvent, Ecn};
+use super::control::{AckSample, AnyControl, CongestionControl, CongestionEvent, Ecn};
 use super::delay_based::{Illinois, Vegas, Veno};
 use super::ecn_based::{Dctcp, Prague};
 use super::external::External;
 use super::loss_based::{Abc, Cubic, Reno, SlowStartExit, Tahoe, Westwood, WestwoodPlus};
-use super::own::AnyControl;
 use super::variant::Variant;
 use super::window::CwndUnit;
 use paceline_net::{Bytes, Duration, Instant, Rate};
+use std::fmt;
+use std::sync::Arc;
 
 /// The parameters of a congestion control. Each variant uses some of them.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,7 @@ pub enum Controller {
     Prague(Prague),
     /// See [`External`].
     External(External),
-    /// See [`OwnControl`](super::OwnControl).
+    /// See [`OwnControl`].
     Own(Box<dyn AnyControl>),
 }
 
@@ -164,5 +165,29 @@ impl CongestionControl for Controller {
     }
     fn ecn(&self) -> Ecn {
         each!(self, control => control.ecn())
+    }
+}
+
+type Make = dyn Fn(&ControlParameters) -> Box<dyn AnyControl> + Send + Sync;
+
+/// Makes the controls of connections in place of those of [`crate::Variant`].
+#[derive(Clone)]
+pub struct OwnControl(Arc<Make>);
+
+impl OwnControl {
+    /// `make` is called for each connection when it opens, and once before, with the segment size then known.
+    pub fn new<C: AnyControl + 'static>(
+        make: impl Fn(&ControlParameters) -> C + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(move |parameters| Box::new(make(parameters))))
+    }
+    pub(crate) fn make(&self, parameters: &ControlParameters) -> Box<dyn AnyControl> {
+        (self.0)(parameters)
+    }
+}
+
+impl fmt::Debug for OwnControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OwnControl")
     }
 }

@@ -13,18 +13,16 @@ mod delay_based;
 mod ecn_based;
 mod external;
 mod loss_based;
-mod own;
 mod variant;
 mod window;
 
 pub use bbr::{Bbr, Bbr3};
-pub use control::{AckSample, CongestionControl, CongestionEvent, Ecn, LossSample, RateSample};
-pub use controller::{ControlParameters, Controller};
+pub use control::{AckSample, AnyControl, CongestionControl, CongestionEvent, Ecn, LossSample, RateSample};
+pub use controller::{ControlParameters, Controller, OwnControl};
 pub use delay_based::{Illinois, Vegas, Veno};
 pub use ecn_based::{Dctcp, Prague};
 pub use external::{External, Interval, RttInterval, Setting};
 pub use loss_based::{Abc, Cubic, Reno, SlowStartExit, Tahoe, Westwood, WestwoodPlus};
-pub use own::{AnyControl, OwnControl};
 pub use variant::{ParseVariantError, Variant};
 pub use window::CwndUnit;
 

@@ -8,9 +8,8 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress;
 use anyhow::Context;
-use paceline_live::emulate::{self, Emulation, RealStation};
-use paceline_live::linux::netns;
-use paceline_live::{bulk, probe};
+use paceline_emulate::{Emulation, RealStation, bulk};
+use paceline_linux::network::netns;
 use paceline_report::table::align;
 use paceline_sim::results::jain;
 use paceline_sim::{RunResult, Scenario, Totals, address, simulate};
@@ -105,7 +104,7 @@ pub fn run(args: &Args) -> Outcome {
         file.with_context(|| format!("--out {}: cannot be written", path.display()))
             .map_err(Failure::Input)?;
     }
-    if let Some(problem) = probe::emulation() {
+    if let Some(problem) = paceline_emulate::problem() {
         return Err(Failure::Failed(anyhow::anyhow!("parity: {problem}")));
     }
     let selected = |link: &&Link| args.link.is_empty() || args.link.iter().any(|name| name == link.scenario);
@@ -200,7 +199,7 @@ fn emulated(scenario: &Scenario, control: &str) -> anyhow::Result<(RunResult, Ve
         pcap_limit: None,
         events: None,
     };
-    let report = emulate::run(&emulation)?;
+    let report = paceline_emulate::run(&emulation)?;
     anyhow::ensure!(!report.stopped, "stopped by a signal");
     anyhow::ensure!(report.failed.is_empty(), "a receiving program failed");
     let mut bytes = Vec::new();

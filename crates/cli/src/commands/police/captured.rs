@@ -7,9 +7,7 @@ use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use ipnet::IpNet;
 use paceline_import::capture::file::{self, Captured};
-use paceline_live::police::{
-    Frame, FrameKey, FramePolicer, Link, PoliceConfig, PolicerConfig, Reason, parse,
-};
+use paceline_police::{Frame, FrameKey, FramePolicer, Link, PoliceConfig, PolicerConfig, Reason, parse};
 use pcap_file::DataLink;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};

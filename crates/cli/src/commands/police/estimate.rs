@@ -9,10 +9,10 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use anyhow::{Context, anyhow};
 use ipnet::IpNet;
-use paceline_live::police::{self, Police, Reason, State};
-use paceline_live::realtime::clock;
-use paceline_live::stop::StopSignals;
+use paceline_linux::clock;
+use paceline_linux::stop::StopSignals;
 use paceline_net::Duration;
+use paceline_police::{Police, Reason, State};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
@@ -53,7 +53,7 @@ pub fn run(args: &EstimateArgs) -> Outcome {
 
 fn of_device(args: &EstimateArgs) -> Outcome<Estimate> {
     let device = &args.target;
-    police::interface(device)
+    paceline_police::interface(device)
         .with_context(|| format!("{device}: neither a capture nor a network device"))
         .map_err(Failure::Input)?;
     let refuse = |text: &str| Failure::input(format!("{device} is a network device: {text}"));

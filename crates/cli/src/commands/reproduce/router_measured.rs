@@ -7,7 +7,7 @@ use crate::progress;
 use crate::report::rates_over_time;
 use crate::results_folder::write_file;
 use anyhow::Context;
-use paceline_live::router;
+use paceline_emulate::router;
 use paceline_sim::reproduce::Row;
 use paceline_sim::reproduce::router::measured::{Figures, Measured, Mode, Setting, settings};
 use serde::{Deserialize, Serialize};

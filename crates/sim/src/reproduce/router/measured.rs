@@ -1,5 +1,5 @@
 //! The experiment with the kernel's TCP and forwarding: its settings, and their figures beside the published
-//! ones. `paceline_live::router` measures a setting.
+//! ones. `paceline_emulate::router` measures a setting.
 
 use super::parts::{DROPS, SHAPED};
 use super::rows::{COLLAPSE, SHARES, UNCHANGED, judged, mean, with_equality};

@@ -1,5 +1,5 @@
 // The arm of a device in an experiment. Equal to `Assignment::arm` of
-// crates/experiment/src/assignment.rs; crates/live/tests/experiment.rs compares the two.
+// crates/experiment/src/assignment.rs; crates/gateway/tests/experiment.rs compares the two.
 //
 // The including file provides bpf_ntohl and __always_inline (libbpf's headers, or a host's).
 

@@ -1,5 +1,5 @@
 // The group of a connection in the comparison of filtered and unfiltered ACKs. Equal to `Holdout::group` of
-// crates/pep/src/ack_filter/holdout.rs; crates/live/tests/holdout.rs compares the two.
+// crates/pep/src/ack_filter/holdout.rs; crates/gateway/tests/holdout.rs compares the two.
 //
 // The including file provides bpf_ntohl, bpf_ntohs and __always_inline (libbpf's headers, or a host's).
 

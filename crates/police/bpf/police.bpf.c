@@ -1,4 +1,4 @@
-/* ACK policer at tc: the twin of crates/pep/src/ack_policer, function by function. Rules have the numbers of
+/* ACK policer at tc: crates/pep/src/ack_policer in C, function by function. Rules have the numbers of
  * docs/police.md, constants come from the Rust files (build/constants.rs). The programs read packets and drop
  * pure ACKs; they write no packet. */
 #include <linux/bpf.h>

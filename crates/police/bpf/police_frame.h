@@ -1,4 +1,4 @@
-/* Headers of a frame down to TCP: the twin of crates/pep/src/ack_policer/frame.rs, in the same steps. */
+/* Headers of a frame down to TCP: crates/pep/src/ack_policer/frame.rs in C, in the same steps. */
 
 #define ETHERTYPE_VLAN 0x8100
 #define ETHERTYPE_QINQ 0x88a8

@@ -1,3 +1,3 @@
 //! Integration tests.
 
-mod police_twin;
+mod equivalence;

@@ -24,7 +24,7 @@ pub enum WorkerRequest {
     /// Stop without harm: take no new connections, and end when all acknowledged data have been delivered, or
     /// after this time.
     Drain(Duration),
-    /// Step aside: take no new connections, detach the others as for [`WorkerRequest::Drain`] within this
+    /// Pause: take no new connections, detach the others as for [`WorkerRequest::Drain`] within this
     /// time, and then leave everything to the kernel. None: work normally again.
     Aside(Option<Duration>),
     /// Stop at once: connections with exposure are reset.

@@ -5,8 +5,8 @@
 //! - Routed mode: the gateway's packets pass the firewall. Rules with the state of connections are named in
 //!   warnings, and the control plane watches whether the packets leave.
 //! - Bridge mode: taken packets do not pass it. With bridge netfilter, or rules of the family bridge,
-//!   conntrack would meet a connection in the middle that the gateway leaves to the kernel: the gateway steps
-//!   aside.
+//!   conntrack would meet a connection in the middle that the gateway leaves to the kernel: the gateway
+//!   pauses.
 
 use crate::config::{GatewayConfig, Mode};
 use anyhow::bail;
@@ -52,16 +52,15 @@ pub fn warning(config: &GatewayConfig) -> Option<String> {
     let place = chain(Mode::Routed)?;
     Some(format!(
         "this machine's firewall looks at the state of connections ({place}), where early acknowledgments count \
-         as INVALID: if a rule drops these, the gateway steps aside; `sysctl \
+         as INVALID: if a rule drops these, the gateway pauses; `sysctl \
          net.netfilter.nf_conntrack_tcp_be_liberal=1` has them pass"
     ))
 }
 
 /// A remark on this machine's firewall, for both modes.
 pub fn remark() -> Option<String> {
-    let routed =
-        chain(Mode::Routed).filter(|_| !is_on(LIBERAL)).map(|own| (own, "routed mode may step aside"));
-    let bridged = chain(Mode::Bridge).map(|own| (own, "bridge mode steps aside"));
+    let routed = chain(Mode::Routed).filter(|_| !is_on(LIBERAL)).map(|own| (own, "routed mode may pause"));
+    let bridged = chain(Mode::Bridge).map(|own| (own, "bridge mode pauses"));
     let effects: Vec<&str> = [&routed, &bridged].into_iter().flatten().map(|(_, effect)| *effect).collect();
     let effects = effects.join(", ");
     let (place, _) = routed.or(bridged)?;

@@ -20,7 +20,7 @@ const DRAIN_AFTER_FAILURE: Duration = Duration::from_secs(5);
 const POLLS_PER_CHECK: u64 = 50;
 
 /// Polls for signals between two checks of whether acknowledgments leave. Chosen: 200 ms; two of these checks
-/// let the gateway step aside.
+/// pause the gateway.
 const POLLS_PER_LEAVING_CHECK: u64 = 10;
 
 pub fn run(args: &RunArgs) -> Outcome {

@@ -1,4 +1,4 @@
-//! The estimate of a capture: its frames go through the policer's twin.
+//! The estimate of a capture: its frames go through the policer's Rust form.
 //!
 //! A packet that a router forwards is in a capture of several interfaces once for each. A policer is at one
 //! of them: the one with the most TCP segments counts.
@@ -98,7 +98,7 @@ fn name_of((number, index): Interface, names: &[String]) -> String {
     }
 }
 
-/// Gives the frames to the policer's twin.
+/// Gives the frames to the policer's Rust form.
 fn judge(
     frames: &[(u64, Frame)],
     network: Option<IpNet>,

@@ -1,5 +1,5 @@
 //! `paceline police estimate`: what a policer would save on this traffic, before it is attached. At an
-//! interface the kernel program decides and counts, and drops nothing; a capture goes through its twin.
+//! interface the kernel program decides and counts, and drops nothing; a capture goes through its Rust form.
 
 use super::attach_args::{Direction, PolicyArgs};
 use super::captured::{self, Estimate};

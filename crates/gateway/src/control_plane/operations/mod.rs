@@ -431,7 +431,7 @@ impl ControlPlane {
     }
 
     /// Whether acknowledgments are found not to leave this machine, since the last call. To be called several
-    /// times a second; [`Self::check_interfaces`] then steps aside.
+    /// times a second; [`Self::check_interfaces`] then pauses the gateway.
     pub fn check_leaving(&self) -> bool {
         if self.config().mode == Mode::Bridge || lock(&self.leaving).is_found() {
             return false;

@@ -1,11 +1,11 @@
-//! The kernel program and its twin in pep give equal decisions on the same frames: connections with data,
+//! The kernel program and the Rust form of the policer, in pep, give equal decisions on the same frames: connections with data,
 //! losses, odd flags and options, tags and tunnels, exempt networks, links without a link header, and
 //! malformed bytes. Seeds are printed on failure.
 //!
 //! Left out: tags that the device has taken out of the frame. A test run's context may not set them
 //! (`vlan_present` must be 0); `crates/cli/tests/police/lifetime.rs` sends such frames through a device.
 //!
-//! `PACELINE_POLICE_FRAMES` sets the number of frames (`make police-twin` runs ten million).
+//! `PACELINE_POLICE_FRAMES` sets the number of frames (`make police-equivalence` runs ten million).
 
 use ipnet::IpNet;
 use paceline_linux::bpf::tcx::Hook;
@@ -244,7 +244,7 @@ fn compare(seed: u64, frames: u64) -> (Mode, u64) {
     let on = if rng.chance(0.3) { Link::Ip } else { Link::Ethernet };
     let config = PoliceConfig { exempt: exempt(&mut rng), per_flow, gtp, ..config(policy) };
     let bench = Bench::new(&config, on).expect("the programs load");
-    let mut twin = FramePolicer::new(PolicerConfig { policy, per_flow });
+    let mut policer = FramePolicer::new(PolicerConfig { policy, per_flow });
     let (calm, count) = if seed.is_multiple_of(2) { (100.0, FEW) } else { (1.0, CONNECTIONS) };
     let mut connections: Vec<_> =
         (0..count).map(|id| Connection::new(id as u8, calm, on, &mut rng)).collect();
@@ -272,7 +272,7 @@ fn compare(seed: u64, frames: u64) -> (Mode, u64) {
         if up {
             let expected = parsed.as_ref().map(|frame| match config.exempts(&frame.key) {
                 true => Reason::Exempt,
-                false => twin.police(frame, now),
+                false => policer.police(frame, now),
             });
             let reason = bench
                 .police(&frame, now, super_segment)
@@ -281,12 +281,12 @@ fn compare(seed: u64, frames: u64) -> (Mode, u64) {
             dropped += u64::from(expected == Some(Reason::Dropped));
         } else {
             if let Some(frame) = &parsed {
-                twin.observe(frame, now);
+                policer.observe(frame, now);
             }
             bench.observe(&frame, now, super_segment).unwrap_or_else(|error| panic!("{}: {error}", place()));
         }
     }
-    assert_eq!(bench.flows().expect("a table"), twin.flows(), "seed {seed}: connections");
+    assert_eq!(bench.flows().expect("a table"), policer.flows(), "seed {seed}: connections");
     (mode, dropped)
 }
 
@@ -301,8 +301,8 @@ fn can_police() -> bool {
     problem.is_none()
 }
 
-/// The twin's table takes no more when it is full, and the kernel's makes room: they differ by design. Bounds
-/// of the kernel's are checked without the twin.
+/// The table of the Rust form takes no more when it is full, and the kernel's makes room: they differ by
+/// design. Bounds of the kernel's are checked alone.
 #[test]
 fn a_flood_of_connections_makes_room_and_drops_nothing_wrongly() {
     if !can_police() {

@@ -13,9 +13,9 @@ use std::process::Command;
 /// The crate's folder of kernel programs.
 const FOLDER: &str = "bpf";
 
-/// Compiles `bpf/{name}.bpf.c` to `{name}.bpf.o`, with the constants of the sources, and translates the shared
-/// layouts of `bpf/{shared}.h` to `layout.rs`, both in the folder of the build. Panics, with the reason, where
-/// something is missing or does not compile.
+/// Compiles `bpf/{name}.bpf.c` to `{name}.bpf.o`, with the constants of the sources, and translates the
+/// shared layouts of `bpf/{shared}.h` to `layout.rs`, both in the folder of the build. Panics, with the
+/// reason, where something is missing or does not compile.
 pub fn build(name: &str, shared: &str, constants: &[Source]) {
     println!("cargo:rerun-if-changed={FOLDER}");
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));

@@ -1,6 +1,7 @@
 //! The oldest Linux for each function of the program.
 //!
-//! Left out: functions that a distribution has added to an older version. [`crate::ability::too_old`] tries them.
+//! Left out: functions that a distribution has added to an older version.
+//! [`crate::ability::too_old`] tries them.
 
 use std::fmt;
 

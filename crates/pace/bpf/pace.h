@@ -1,4 +1,4 @@
-// Map layouts that the paced congestion controls share with Rust; build.rs translates them (see shared.h).
+// Map layouts that the paced congestion controls share with Rust; the build script translates them.
 
 #pragma once
 

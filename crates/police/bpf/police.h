@@ -1,5 +1,4 @@
-// Map layouts and numbers that the ACK policer's programs share with Rust; build.rs translates them (see
-// shared.h).
+// Map layouts and numbers that the ACK policer's programs share with Rust; the build script translates them.
 
 #pragma once
 

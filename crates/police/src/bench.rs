@@ -1,6 +1,6 @@
 //! The programs on frames of a test.
 
-use super::{Link, Loaded, OBSERVE, POLICE, PoliceConfig, layout};
+use super::{FirstHeader, Loaded, OBSERVE, POLICE, PoliceConfig, layout};
 use anyhow::anyhow;
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapCore, ProgramInput};
@@ -29,8 +29,8 @@ impl Bench {
         Loaded::new(config, false, false).map(Self)
     }
     /// Loads the programs; times come with the frames.
-    pub fn new(config: &PoliceConfig, link: Link) -> anyhow::Result<Self> {
-        Loaded::new(config, link == Link::Ip, true).map(Self)
+    pub fn new(config: &PoliceConfig, link: FirstHeader) -> anyhow::Result<Self> {
+        Loaded::new(config, link == FirstHeader::Ip, true).map(Self)
     }
     /// The program's decision on a frame in the policed direction, as a number of
     /// [`paceline_pep::ack_policer::Reason`]; `None` for a frame without a segment.

@@ -1,4 +1,4 @@
-//! Map layouts and numbers shared with the kernel programs, translated from `bpf/police.h` by `the build script`.
+//! Map layouts and numbers shared with the kernel programs; the build script translates `bpf/police.h`.
 #![allow(dead_code)] // the kernel programs use more of them
 
 use std::net::{IpAddr, Ipv6Addr};

@@ -28,7 +28,7 @@ use layout::ONLY;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object, ObjectBuilder, Program};
 use paceline_linux::bpf::tcx::{self, Hook};
 pub use paceline_pep::ack_policer::{
-    Frame, FrameKey, FramePolicer, Limit, Link, Mode, PolicerConfig, Policy, Reason, parse,
+    FirstHeader, Frame, FrameKey, FramePolicer, Limit, Mode, PolicerConfig, Policy, Reason, parse,
 };
 use std::io;
 use std::net::Ipv6Addr;

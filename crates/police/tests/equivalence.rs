@@ -1,4 +1,4 @@
-//! The kernel program and the Rust form of the policer, in pep, give equal decisions on the same frames: connections with data,
+//! The kernel program and the policer in Rust give equal decisions on the same frames: connections with data,
 //! losses, odd flags and options, tags and tunnels, exempt networks, links without a link header, and
 //! malformed bytes. Seeds are printed on failure.
 //!
@@ -10,7 +10,9 @@
 use ipnet::IpNet;
 use paceline_linux::bpf::tcx::Hook;
 use paceline_net::Stream;
-use paceline_pep::ack_policer::{FramePolicer, Limit, Link, Mode, PolicerConfig, Policy, Reason, parse};
+use paceline_pep::ack_policer::{
+    FirstHeader, FramePolicer, Limit, Mode, PolicerConfig, Policy, Reason, parse,
+};
 use paceline_police::{Bench, PoliceConfig, Via};
 
 const SYN: u16 = 0x002;
@@ -50,7 +52,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(id: u8, calm: f64, on: Link, rng: &mut Stream) -> Self {
+    fn new(id: u8, calm: f64, on: FirstHeader, rng: &mut Stream) -> Self {
         let v6 = rng.chance(0.4);
         let (kind, ppp) = if v6 { (0x86dd, 0x0057) } else { (0x0800, 0x0021) };
         let link = match rng.below(6) {
@@ -59,7 +61,7 @@ impl Connection {
             2 => vec![0x8864, 0x1100, 77, 0, ppp],
             _ => vec![kind],
         };
-        let link = if on == Link::Ip { Vec::new() } else { link };
+        let link = if on == FirstHeader::Ip { Vec::new() } else { link };
         let sent = rng.next_u64() as u32;
         let client_seq = rng.next_u64() as u32;
         let gtp = !v6 && rng.chance(0.3);
@@ -241,7 +243,7 @@ fn compare(seed: u64, frames: u64) -> (Mode, u64) {
     let policy = Policy { mode, limit: limit(&mut rng), max_segments: 1 + rng.below(32) as u32 };
     let per_flow = rng.chance(0.7);
     let gtp = rng.chance(0.5);
-    let on = if rng.chance(0.3) { Link::Ip } else { Link::Ethernet };
+    let on = if rng.chance(0.3) { FirstHeader::Ip } else { FirstHeader::Ethernet };
     let config = PoliceConfig { exempt: exempt(&mut rng), per_flow, gtp, ..config(policy) };
     let bench = Bench::new(&config, on).expect("the programs load");
     let mut policer = FramePolicer::new(PolicerConfig { policy, per_flow });
@@ -310,7 +312,7 @@ fn a_flood_of_connections_makes_room_and_drops_nothing_wrongly() {
     }
     let mut rng = Stream::new(1, "flood");
     let policy = Policy { mode: Mode::Safe, limit: Limit::Share(65_536), max_segments: 16 };
-    let bench = Bench::new(&config(policy), Link::Ethernet).expect("the programs load");
+    let bench = Bench::new(&config(policy), FirstHeader::Ethernet).expect("the programs load");
     let mut now = 1_000_000_000;
     let transfer = |now: &mut u64, rng: &mut Stream| {
         let mut one = Connection { link: vec![0x0800], calm: 1e9, ..Connection::default() };

@@ -1,5 +1,6 @@
-//! The proof of gain in a synthetic population of devices: the time of each transfer was simulated, direct and accelerated, so
-//! that the true gain is known. Over many populations, the experiment's intervals cover it as often as they say.
+//! The proof of gain in a synthetic population of devices: the time of each transfer was simulated, direct and
+//! accelerated, so that the true gain is known. Over many populations, the experiment's intervals cover it as
+//! often as they say.
 //! `cargo test -p paceline-sim --test main experiment -- --nocapture` prints gains and coverage.
 
 use paceline_experiment::{Arm, Design, Experiment, Finding, Measure, Measured, Plan, Row, SIZES, State};
@@ -43,8 +44,8 @@ fn true_gain(times: &Times, size: usize) -> f64 {
     libm::expm1(logs.sum::<f64>() / PLACES.len() as f64)
 }
 
-/// A population: each device has its place and its own speed, and heavy-tailed numbers of transfers; each transfer
-/// a random factor of its own. With `treated` false, devices of both arms are untouched.
+/// A population: each device has its place and its own speed, and heavy-tailed numbers of transfers; each
+/// transfer a random factor of its own. With `treated` false, devices of both arms are untouched.
 fn population(times: &Times, seed: u64, treated: bool, devices: u32) -> Experiment {
     let mut random = Stream::new(seed, "population");
     let duration = Duration::from_secs(86_400);

@@ -24,12 +24,12 @@ use std::time::Duration;
 /// TCP port of the server in the emulation. Chosen: any port, since the namespace has no other server.
 const PORT: u16 = 5001;
 /// The links. Chosen: one for each kind of bottleneck, and one with ten connections that share it.
-const LINKS: [Link; 5] = [
-    Link { name: "20 Mb/s, 40 ms", scenario: "parity-fixed", controls: &CONTROLS, connections: 1 },
-    Link { name: "1% random loss", scenario: "parity-loss", controls: &CONTROLS, connections: 1 },
-    Link { name: "cellular trace", scenario: "parity-trace", controls: &CONTROLS, connections: 1 },
-    Link { name: "LTE cell", scenario: "parity-cell", controls: &CONTROLS, connections: 1 },
-    Link { name: "ten on 20 Mb/s", scenario: "parity-fixed", controls: &["bbr"], connections: 10 },
+const LINKS: [ComparedLink; 5] = [
+    ComparedLink { name: "20 Mb/s, 40 ms", scenario: "parity-fixed", controls: &CONTROLS, connections: 1 },
+    ComparedLink { name: "1% random loss", scenario: "parity-loss", controls: &CONTROLS, connections: 1 },
+    ComparedLink { name: "cellular trace", scenario: "parity-trace", controls: &CONTROLS, connections: 1 },
+    ComparedLink { name: "LTE cell", scenario: "parity-cell", controls: &CONTROLS, connections: 1 },
+    ComparedLink { name: "ten on 20 Mb/s", scenario: "parity-fixed", controls: &["bbr"], connections: 10 },
 ];
 /// Congestion controls. Chosen: Reno, and the two most used ones.
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
@@ -58,7 +58,7 @@ pub struct Args {
 }
 
 /// A link to compare on, and what runs on it.
-struct Link {
+struct ComparedLink {
     name: &'static str,
     /// Name of the built-in scenario.
     scenario: &'static str,
@@ -107,11 +107,12 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(problem) = paceline_emulate::problem() {
         return Err(Failure::Failed(anyhow::anyhow!("parity: {problem}")));
     }
-    let selected = |link: &&Link| args.link.is_empty() || args.link.iter().any(|name| name == link.scenario);
-    let links: Vec<&Link> = LINKS.iter().filter(selected).collect();
+    let selected =
+        |link: &&ComparedLink| args.link.is_empty() || args.link.iter().any(|name| name == link.scenario);
+    let links: Vec<&ComparedLink> = LINKS.iter().filter(selected).collect();
     let bar = progress::bar(links.iter().map(|link| link.controls.len() as u64).sum(), "the runs");
     let mut pairs = Vec::new();
-    for Link { name, scenario, controls, connections } in links {
+    for ComparedLink { name, scenario, controls, connections } in links {
         for control in *controls {
             let quick: &[&str] = if args.quick { &QUICK } else { &[] };
             let mut set =

@@ -14,8 +14,8 @@ pub use network::problem;
 
 use network::{ACCESS, CLIENTS, Network, SERVER, SOUTH, WIRED};
 use paceline_linux::bpf::tcx::Hook;
-use paceline_police::{Limit, Police, PoliceConfig, Policy, Via};
-use paceline_sim::reproduce::router::measured::{Figures, Mode, Setting};
+use paceline_police::{Limit, Mode, Police, PoliceConfig, Policy, Via};
+use paceline_sim::reproduce::router::measured::{Figures, Setting};
 use sessions::{Receiver, Senders};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -76,15 +76,12 @@ fn policer(setting: &Setting, acks_per_s: f64) -> PoliceConfig {
     let share = if setting.per_flow { 1.0 / f64::from(setting.sessions) } else { policed };
     let bytes_per_s = (acks_per_s * share * kept * ACK_BYTES).round().max(1.0);
     let burst = (bytes_per_s * BURST_S).clamp(ACK_BYTES, BURST_BYTES).round();
-    let (mode, limit) = match setting.mode {
-        Mode::Published => {
-            let limit = Limit::Rate { bytes_per_s: bytes_per_s as u64, burst: burst as u64 };
-            (paceline_police::Mode::Published, limit)
-        }
-        Mode::Safe => (paceline_police::Mode::Safe, Limit::share(1.0 - kept)),
+    let limit = match setting.mode {
+        Mode::Published => Limit::Rate { bytes_per_s: bytes_per_s as u64, burst: burst as u64 },
+        Mode::Safe => Limit::share(1.0 - kept),
     };
     PoliceConfig {
-        policy: Policy { mode, limit, max_segments: Policy::MAX_SEGMENTS },
+        policy: Policy { mode: setting.mode, limit, max_segments: Policy::MAX_SEGMENTS },
         per_flow: setting.per_flow || setting.mode == Mode::Safe,
         direction: Hook::Ingress,
         gtp: false,

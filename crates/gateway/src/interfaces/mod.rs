@@ -7,8 +7,8 @@
 //!   are asked once a second whether the gateway can still work between its interfaces.
 //! - [`bridge_watch`] follows the states of the ports and the forwarding database.
 //! - [`firewall`] looks for a firewall on this machine that follows connections too.
-//! - [`mtu`] has the MTUs of both, [`path_mtu`] measures that of a path, [`mss_clamp`] has the highest segment
-//!   size.
+//! - [`mtu`] has the MTUs of both, [`path_mtu`] measures that of a path, [`mss_clamp`] has the highest
+//!   segment size.
 //! - [`device`] reads the state of a network device from `ip -json`.
 //!
 //! No packet passes this module, except the SYN-ACKs that side detection counts before the gateway starts.

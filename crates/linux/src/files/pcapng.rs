@@ -119,7 +119,7 @@ impl Writer {
         let inner = Inner { writer, error: None, size: SizeLimit::new(content.limit) };
         Ok(Self { inner: Arc::new(Mutex::new(inner)), radio: content.stations as u32 + 1 })
     }
-    /// A function that captures packets on the interface of this number: 0 for the servers, then the stations.
+    /// A function that captures packets on an interface by its number: 0 for the servers, then the stations.
     pub fn packets(&self) -> impl FnMut(Instant, u32, &Packet) + Send + 'static {
         let inner = Arc::clone(&self.inner);
         move |now, interface, packet| {

@@ -7,7 +7,9 @@ use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use ipnet::IpNet;
 use paceline_import::capture::file::{self, Captured};
-use paceline_police::{Frame, FrameKey, FramePolicer, Link, PoliceConfig, PolicerConfig, Reason, parse};
+use paceline_police::{
+    FirstHeader, Frame, FrameKey, FramePolicer, PoliceConfig, PolicerConfig, Reason, parse,
+};
 use pcap_file::DataLink;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -77,11 +79,11 @@ fn add(interfaces: &mut BTreeMap<Interface, Packets>, captured: &Captured<'_>, g
     let (first, last) = packets.span.unwrap_or((captured.at_ns, captured.at_ns));
     packets.span = Some((first.min(captured.at_ns), last.max(captured.at_ns)));
     let (link, skip) = match captured.link {
-        DataLink::ETHERNET => (Link::Ethernet, 0),
-        DataLink::LINUX_SLL => (Link::Ip, 16),
-        DataLink::LINUX_SLL2 => (Link::Ip, 20),
-        DataLink::NULL | DataLink::LOOP => (Link::Ip, 4),
-        _ => (Link::Ip, 0),
+        DataLink::ETHERNET => (FirstHeader::Ethernet, 0),
+        DataLink::LINUX_SLL => (FirstHeader::Ip, 16),
+        DataLink::LINUX_SLL2 => (FirstHeader::Ip, 20),
+        DataLink::NULL | DataLink::LOOP => (FirstHeader::Ip, 4),
+        _ => (FirstHeader::Ip, 0),
     };
     let merged = if captured.len > ONE_FRAME + 100 { ONE_FRAME } else { 0 };
     match captured.data.get(skip..).and_then(|data| parse(link, data, gtp, merged)) {

@@ -1,6 +1,6 @@
-//! The proof of gain in a synthetic population of devices: the time of each transfer was simulated, direct and
-//! accelerated, so that the true gain is known. Over many populations, the experiment's intervals cover it as
-//! often as they say.
+//! The proof of gain in a synthetic population of devices: the time of each transfer was simulated, direct
+//! and accelerated, so that the true gain is known. Over many populations, the experiment's intervals cover
+//! it as often as they say.
 //! `cargo test -p paceline-sim --test main experiment -- --nocapture` prints gains and coverage.
 
 use paceline_experiment::{Arm, Design, Experiment, Finding, Measure, Measured, Plan, Row, SIZES, State};

@@ -172,7 +172,7 @@ impl RateEpisode {
         let episode = self.episode.get_mut().unwrap_or_else(PoisonError::into_inner);
         Ok(results_of(scenario, episode.take().ok_or_else(ended)?.finish()))
     }
-    /// Sets for each station the window of each connection in bytes and its pacing rate in bits per second, or
+    /// Sets for each station the window of a connection in bytes and its pacing rate in bits per second, or
     /// neither, and advances by a step. For each station: observation, terms, whether all transfers are
     /// complete, whether the run is over.
     fn step<'py>(
@@ -181,7 +181,8 @@ impl RateEpisode {
         settings: Vec<(Option<u64>, Option<u64>)>,
     ) -> PyResult<Vec<RateStep<'py>>> {
         if settings.len() != self.senders.len() {
-            let message = format!("{} settings: one for each of {} stations", settings.len(), self.senders.len());
+            let message =
+                format!("{} settings: one for each of {} stations", settings.len(), self.senders.len());
             return Err(PyValueError::new_err(message));
         }
         let settings: Vec<Setting> = settings

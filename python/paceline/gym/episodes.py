@@ -1,4 +1,4 @@
-"""What environments share: the scenario, the seeds of the episodes, the reward, and checks of actions."""
+"""Scenario, seeds and reward of an environment, and checks of actions."""
 
 from __future__ import annotations
 

@@ -65,7 +65,8 @@ impl RateEpisode {
     ) -> Result<Self, ScenarioError> {
         let senders =
             stations.iter().map(|&station| Senders::of(scenario, station)).collect::<Result<Vec<_>, _>>()?;
-        let repeated = stations.iter().enumerate().find(|(index, station)| stations[..*index].contains(station));
+        let repeated =
+            stations.iter().enumerate().find(|(index, station)| stations[..*index].contains(station));
         if let Some((_, station)) = repeated {
             return Err(refused("station", &station.to_string(), "each station once"));
         }
@@ -75,16 +76,16 @@ impl RateEpisode {
         }
         Ok(Self { run, senders })
     }
-    /// Sets window and pacing rate of each connection of the stations, in their order, and advances by a step:
+    /// Sets window and pacing rate of each station's connections, in their order, and advances by a step:
     /// a report for each station.
     pub fn step(&mut self, settings: &[Setting]) -> Vec<RateReport> {
         assert_eq!(settings.len(), self.senders.len(), "one setting for each station");
         let now = self.run.now();
         for (senders, setting) in self.senders.iter().zip(settings) {
             let setting = Setting { rate: setting.rate.map(|rate| rate.max(LEAST_RATE)), ..*setting };
-            self.run
-                .model
-                .change_senders(senders.station, senders.upload, |endpoint| endpoint.set_external(now, setting));
+            self.run.model.change_senders(senders.station, senders.upload, |endpoint| {
+                endpoint.set_external(now, setting)
+            });
         }
         let step = self.run.advance();
         self.senders.iter().map(|senders| senders.report(&mut self.run, step)).collect()
@@ -110,13 +111,8 @@ impl Senders {
     }
     fn report(self, run: &mut Stepped, step: Duration) -> RateReport {
         let mut all = Interval::default();
-        let mut report = RateReport {
-            at: run.now(),
-            step,
-            complete: true,
-            over: run.is_over(),
-            ..RateReport::default()
-        };
+        let mut report =
+            RateReport { at: run.now(), step, complete: true, over: run.is_over(), ..RateReport::default() };
         let mut least: Option<Duration> = None;
         run.model.read_senders(self.station, self.upload, |endpoint| {
             let interval = endpoint.take_interval().unwrap_or_default();

@@ -3,6 +3,7 @@
 use paceline_live::service::log::{self, Level};
 use paceline_sim::ScenarioError;
 use paceline_study::InputError;
+use std::fmt;
 use std::process::ExitCode;
 
 #[derive(Debug)]
@@ -46,5 +47,32 @@ impl From<InputError> for Failure {
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
         Self::Input(error.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Input(error) | Self::Failed(error)) = self;
+        write!(f, "{error:#}")
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Failure> for paceline_reproduce::Failure {
+    fn from(failure: Failure) -> Self {
+        Self::Ended(Box::new(failure))
+    }
+}
+
+impl From<paceline_reproduce::Failure> for Failure {
+    fn from(failure: paceline_reproduce::Failure) -> Self {
+        match failure {
+            paceline_reproduce::Failure::Input(error) => error.into(),
+            paceline_reproduce::Failure::Ended(error) => match error.downcast::<Self>() {
+                Ok(failure) => *failure,
+                Err(error) => Self::Failed(anyhow::anyhow!(error)),
+            },
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The page of `paceline reproduce`: published values beside ours, in one table for all experiments and in
 //! pictures.
 
-use crate::published::{HEADINGS, Row, Value};
+use crate::table::{self, HEADINGS};
+use crate::{Paper, Row, Value, find};
 use paceline_report::count;
 use paceline_report::html::{self, Cell};
 use paceline_report::picture::{Chart, Kind, Mark, Series, Style};
@@ -9,7 +10,7 @@ use serde::Deserialize;
 
 /// `summary.json` of `paceline reproduce`.
 #[derive(Deserialize)]
-pub struct Reproduced {
+pub struct Stored {
     reproduces: String,
     /// Empty without simulated scenarios.
     #[serde(default)]
@@ -23,14 +24,14 @@ pub struct Reproduced {
     seed: Option<u64>,
     /// Folders of the experiment's sweeps.
     #[serde(default)]
-    pub parts: Vec<String>,
+    parts: Vec<String>,
     /// Folders of the experiment's runs for pictures over time.
     #[serde(default)]
     pub over_time: Vec<String>,
     rows: Vec<Row>,
 }
 
-impl Reproduced {
+impl Stored {
     /// The page: the tables of the rows, and below them `pictures`, which are HTML.
     pub fn page(&self, about: &str, pictures: &str) -> String {
         let set = if self.set.is_empty() { String::new() } else { format!(" Set: {}.", self.set.join(", ")) };
@@ -44,6 +45,11 @@ impl Reproduced {
         html::page(&title, &format!("{about}{set}"), &body)
     }
 
+    /// Folders of the sweeps whose tables the page has.
+    pub fn tables(&self) -> &[String] {
+        let shown = find(&self.reproduces).is_ok_and(|paper: &Paper| paper.part_tables);
+        if shown { &self.parts } else { &[] }
+    }
     /// A sentence that describes the results.
     pub fn about(&self) -> String {
         match (self.stations, self.seed) {
@@ -62,8 +68,8 @@ impl Reproduced {
     /// The columns of [`HEADINGS`], with a line for each value.
     fn values(&self) -> String {
         let line = |row: &Row, value: &Value| {
-            let [name, rest @ ..] = value.cells();
-            let mut line = vec![Cell::from(row.id.as_str()), row.quantity.as_str().into()];
+            let [name, rest @ ..] = table::cells(value);
+            let mut line = vec![Cell::from(&*row.id), row.quantity.as_str().into()];
             line[1].class = "wide";
             line.push(Cell { text: name, key: value.at, class: "" });
             line.extend(rest.into_iter().map(Cell::from));
@@ -79,7 +85,7 @@ impl Reproduced {
         let line = |row: &Row| {
             let published = if row.published.is_empty() { "-" } else { &row.published };
             let mut line: Vec<Cell> =
-                [row.id.as_str(), &row.quantity, published, "", &row.why].map(Cell::from).to_vec();
+                [&*row.id, &row.quantity, published, "", &row.why].map(Cell::from).to_vec();
             (line[1].class, line[2].class, line[4].class) = ("wide", "wide", "wide");
             line[3] = verdict(row);
             line
@@ -91,19 +97,19 @@ impl Reproduced {
 }
 
 fn verdict(row: &Row) -> Cell {
-    let (class, mark) = match row.holds {
-        Some(true) => ("yes", "✓ "),
-        Some(false) => ("no", "✗ "),
+    let (class, mark) = match row.verdict() {
+        Some((true, _)) => ("yes", "✓ "),
+        Some((false, _)) => ("no", "✗ "),
         None => ("", ""),
     };
-    Cell { text: format!("{mark}{}", row.verdict()), key: None, class }
+    Cell { text: format!("{mark}{}", table::verdict(row)), key: None, class }
 }
 
 /// The published values and ours: a picture for each unit of the row.
 fn pictures(row: &Row) -> String {
     let mut units: Vec<&str> = Vec::new();
     for value in &row.values {
-        if !units.contains(&value.unit.as_str()) {
+        if !units.contains(&&*value.unit) {
             units.push(&value.unit);
         }
     }
@@ -126,13 +132,13 @@ fn picture(row: &Row, unit: &str) -> String {
     for (index, value) in values.iter().enumerate() {
         let x = value.at.filter(|_| over.is_some()).unwrap_or(index as f64);
         let name = if value.line.is_empty() { String::from("ours") } else { format!("ours, {}", value.line) };
-        if let Some(y) = value.ours {
-            add(&name, Mark { x, y, half: value.ci95 });
+        if let Some(y) = value.ours.mean {
+            add(&name, Mark { x, y, half: value.ours.half });
         }
     }
     for (index, value) in values.iter().enumerate() {
         let x = value.at.filter(|_| over.is_some()).unwrap_or(index as f64);
-        let spread = value.spread_low.zip(value.spread_high);
+        let spread = value.spread();
         let middle = spread.map(|(low, high)| (low + high) / 2.0);
         if let Some(y) = value.published.or(middle) {
             let half = spread.map(|(low, high)| (high - low) / 2.0);
@@ -142,7 +148,7 @@ fn picture(row: &Row, unit: &str) -> String {
     let names = values.iter().map(|value| value.name.replace("source ", ""));
     let chart = Chart {
         title: format!("{}: {}", row.id, row.quantity),
-        x: over.cloned().unwrap_or_default(),
+        x: over.map_or_else(String::new, |axis| axis.to_string()),
         y: unit.to_owned(),
         categories: if over.is_some() { Vec::new() } else { names.collect() },
         series,

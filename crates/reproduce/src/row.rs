@@ -1,40 +1,30 @@
-//! Published results beside results of our runs.
-//!
-//! `results -> Experiment -> rows`: a command runs the scenarios that an experiment names and hands their
-//! [`RunResult`](crate::results::RunResult)s to its `Experiment`, which gives one [`Row`] per published
-//! quantity: both values and their difference, whether the published statement holds, and the counters that
-//! explain it.
+//! A published quantity beside ours: both values and their difference, whether the published statement holds,
+//! and the counters that explain it.
 
-pub mod accelerator;
-pub mod ack_filter;
-pub mod calibration;
-pub mod d2d;
-pub mod measured;
-pub mod router;
-pub mod tdd_pacing;
-mod value;
-
-pub use value::Value;
-
-use crate::results::mean_and_half;
+use crate::Value;
+use paceline_sim::results::mean_and_half;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
+use std::borrow::Cow;
 
 /// A published quantity and ours.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Row {
     /// Number of the row.
-    pub id: &'static str,
+    pub id: Cow<'static, str>,
     /// The quantity, in words.
     pub quantity: String,
     /// The published statement, in words; empty if nothing was published.
-    pub published: &'static str,
+    pub published: Cow<'static, str>,
     /// Name and unit of the axis of the row's picture; none for a picture of bars.
-    pub axis: Option<&'static str>,
+    pub axis: Option<Cow<'static, str>>,
     /// Published and measured values.
     pub values: Vec<Value>,
-    /// Whether the published statement holds for our means.
+    /// Whether the published statement holds for our means; false if nothing was published.
+    #[serde(deserialize_with = "null_as_false")]
     pub holds: bool,
     /// Whether the published statement holds in the whole of our 95% confidence intervals.
+    #[serde(deserialize_with = "null_as_false")]
     pub holds_in_ci95: bool,
     /// Measurements that explain the row, in words.
     pub why: String,
@@ -42,11 +32,13 @@ pub struct Row {
 
 /// Mean over seeds and the half width of its 95% confidence interval. Both are none without a finite value,
 /// the half width also with a single one.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 pub struct Estimate {
     /// Mean.
+    #[serde(rename = "ours")]
     pub mean: Option<f64>,
     /// Half width.
+    #[serde(rename = "ci95")]
     pub half: Option<f64>,
 }
 
@@ -76,9 +68,9 @@ impl Row {
     /// A row without a verdict, picture or explanation.
     pub(crate) fn of(id: &'static str, quantity: &str, published: &'static str, values: Vec<Value>) -> Self {
         Self {
-            id,
+            id: id.into(),
             quantity: quantity.to_owned(),
-            published,
+            published: published.into(),
             axis: None,
             values,
             holds: false,
@@ -104,4 +96,8 @@ impl Row {
             "why": self.why,
         })
     }
+}
+
+fn null_as_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Option::<bool>::deserialize(deserializer).map(Option::unwrap_or_default)
 }

@@ -1,8 +1,7 @@
-//! Published values beside ours, as `summary.json` of `paceline reproduce` has them: the columns of the table
-//! that all experiments share, as text and as CSV.
+//! The table of published values beside ours that all experiments share, as text and as CSV.
 
+use crate::{Row, Value};
 use paceline_report::table::align;
-use serde::Deserialize;
 use std::fmt::Write;
 
 /// Headings of the columns that every table of published values has.
@@ -20,79 +19,36 @@ pub const HEADINGS: [&str; 11] = [
     "holds",
 ];
 
-/// A published quantity with one or more values.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Row {
-    pub id: String,
-    pub quantity: String,
-    /// The published statement; empty if nothing was published.
-    pub published: String,
-    /// Name and unit of the axis of the row's picture.
-    pub axis: Option<String>,
-    pub values: Vec<Value>,
-    /// Whether the published statement holds; none if nothing was published.
-    pub holds: Option<bool>,
-    pub holds_in_ci95: Option<bool>,
-    pub why: String,
+/// Whether the published statement of a row holds, in words.
+pub(crate) fn verdict(row: &Row) -> &'static str {
+    match row.verdict() {
+        Some((true, true)) => "yes",
+        Some((true, false)) => "yes, uncertain",
+        Some((false, _)) => "no",
+        None => "-",
+    }
 }
 
-/// A value and its counterpart. Numbers are in `unit`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Value {
-    pub name: String,
-    pub unit: String,
-    pub published: Option<f64>,
-    pub ours: Option<f64>,
-    pub ci95: Option<f64>,
-    pub difference: Option<f64>,
-    pub difference_percent: Option<f64>,
-    pub spread_low: Option<f64>,
-    pub spread_high: Option<f64>,
-    pub within_spread: Option<bool>,
-    /// Place on the row's axis.
-    pub at: Option<f64>,
-    /// Line of the row's picture.
-    pub line: String,
-}
-
-impl Row {
-    /// Whether the published statement holds, in words.
-    pub fn verdict(&self) -> &'static str {
-        match (self.holds, self.holds_in_ci95) {
-            (Some(true), Some(true)) => "yes",
-            (Some(true), _) => "yes, uncertain",
-            (Some(false), _) => "no",
-            (None, _) => "-",
+/// The cells of [`HEADINGS`] of a value, without those of its row.
+pub(crate) fn cells(value: &Value) -> [String; 8] {
+    let unit = &value.unit;
+    let published = match (value.published, value.spread()) {
+        (Some(published), _) => published.to_string(),
+        (None, Some((low, high))) => format!("{low} to {high}"),
+        _ => String::from("-"),
+    };
+    let ours = value.ours.mean.map_or_else(|| String::from("not measured"), |mean| decimal(mean, unit));
+    let ci95 = value.ours.half.map_or_else(String::new, |half| format!("± {}", decimal(half, unit)));
+    let difference = value.difference().map_or_else(String::new, |difference| signed(difference, unit));
+    let percent = value.difference_percent().map_or_else(String::new, |percent| signed(percent, "%"));
+    let within = match (value.within_spread(), value.spread()) {
+        (Some(within), Some((low, high))) => {
+            format!("{}: {low} to {high}", if within { "yes" } else { "no" })
         }
-    }
-}
-
-impl Value {
-    /// The cells of [`HEADINGS`], without those of the row.
-    pub fn cells(&self) -> [String; 8] {
-        let number = |value: Option<f64>| value.map_or(String::new(), |v| decimal(v, &self.unit));
-        let signed = |value: Option<f64>, unit: &str| value.map_or(String::new(), |v| signed(v, unit));
-        let published = match (self.published, self.spread_low, self.spread_high) {
-            (Some(published), ..) => published.to_string(),
-            (None, Some(low), Some(high)) => format!("{low} to {high}"),
-            _ => String::from("-"),
-        };
-        let ours = if self.ours.is_none() { String::from("not measured") } else { number(self.ours) };
-        let percent = signed(self.difference_percent, "%");
-        let ci95 = if self.ci95.is_none() { String::new() } else { format!("± {}", number(self.ci95)) };
-        let difference = signed(self.difference, &self.unit);
-        [self.name.clone(), published, ours, ci95, self.unit.clone(), difference, percent, self.spread()]
-    }
-    /// Whether ours is within the published spread, in words.
-    fn spread(&self) -> String {
-        match (self.within_spread, self.spread_low, self.spread_high) {
-            (Some(within), Some(low), Some(high)) => {
-                format!("{}: {low} to {high}", if within { "yes" } else { "no" })
-            }
-            _ if self.published.is_none() => String::from("-"),
-            _ => String::from("no spread given"),
-        }
-    }
+        _ if value.published.is_none() => String::from("-"),
+        _ => String::from("no spread given"),
+    };
+    [value.name.clone(), published, ours, ci95, unit.to_string(), difference, percent, within]
 }
 
 /// The table of all values, and below it the published statement and our finding of each row in words. Cells
@@ -103,10 +59,10 @@ pub fn text(title: &str, rows: &[Row]) -> String {
     for row in rows {
         for (index, value) in row.values.iter().enumerate() {
             let first = |text: &str| if index == 0 { text.to_owned() } else { String::new() };
-            let [name, rest @ ..] = value.cells();
+            let [name, rest @ ..] = cells(value);
             let mut line = vec![first(&row.id), first(&row.quantity), name];
             line.extend(rest);
-            line.push(first(row.verdict()));
+            line.push(first(verdict(row)));
             lines.push(line);
         }
     }
@@ -121,34 +77,51 @@ pub fn text(title: &str, rows: &[Row]) -> String {
     text
 }
 
-/// `rows.csv`: one line per value; fields without a value are empty.
+/// A column of `rows.csv`: its name, and its cells.
+pub enum Column {
+    /// Text.
+    Text(&'static str, for<'a> fn(&'a Row, &'a Value) -> &'a str),
+    /// Numbers, in the unit of the value.
+    Number(&'static str, fn(&Value) -> Option<f64>),
+    /// Truths; none where nothing was published.
+    Truth(&'static str, fn(&Row, &Value) -> Option<bool>),
+}
+
+/// The columns of `rows.csv`, which has one line per value.
+pub const COLUMNS: [Column; 14] = [
+    Column::Text("row", |row, _| &row.id),
+    Column::Text("quantity", |row, _| &row.quantity),
+    Column::Text("value", |_, value| &value.name),
+    Column::Text("unit", |_, value| &value.unit),
+    Column::Number("published", |value| value.published),
+    Column::Number("ours", |value| value.ours.mean),
+    Column::Number("ci95", |value| value.ours.half),
+    Column::Number("difference", Value::difference),
+    Column::Number("difference_percent", Value::difference_percent),
+    Column::Number("spread_low", |value| value.spread_low),
+    Column::Number("spread_high", |value| value.spread_high),
+    Column::Truth("within_spread", |_, value| value.within_spread()),
+    Column::Truth("holds", |row, _| row.verdict().map(|(holds, _)| holds)),
+    Column::Truth("holds_in_ci95", |row, _| row.verdict().map(|(_, in_ci95)| in_ci95)),
+];
+
+/// `rows.csv`: fields without a value are empty.
 pub fn csv(rows: &[Row]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let head = "row,quantity,value,unit,published,ours,ci95,difference,difference_percent,spread_low,\
-                spread_high,within_spread,holds,holds_in_ci95";
     let mut write = |fields: Vec<String>| {
         writer.write_record(fields).expect("rows are equally long, and memory can be written to");
     };
-    write(head.split(',').map(str::to_owned).collect());
-    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.6}"));
-    let truth = |value: Option<bool>| value.map_or(String::new(), |value| value.to_string());
-    for row in rows {
-        for value in &row.values {
-            let mut fields: Vec<String> =
-                [&row.id, &row.quantity, &value.name, &value.unit].map(Clone::clone).to_vec();
-            let numbers = [
-                value.published,
-                value.ours,
-                value.ci95,
-                value.difference,
-                value.difference_percent,
-                value.spread_low,
-                value.spread_high,
-            ];
-            fields.extend(numbers.map(number));
-            fields.extend([value.within_spread, row.holds, row.holds_in_ci95].map(truth));
-            write(fields);
-        }
+    let name = |column: &Column| match column {
+        Column::Text(name, _) | Column::Number(name, _) | Column::Truth(name, _) => (*name).to_owned(),
+    };
+    write(COLUMNS.iter().map(name).collect());
+    for (row, value) in rows.iter().flat_map(|row| row.values.iter().map(move |value| (row, value))) {
+        let field = |column: &Column| match column {
+            Column::Text(_, of) => of(row, value).to_owned(),
+            Column::Number(_, of) => of(value).map_or(String::new(), |number| format!("{number:.6}")),
+            Column::Truth(_, of) => of(row, value).map_or(String::new(), |truth| truth.to_string()),
+        };
+        write(COLUMNS.iter().map(field).collect());
     }
     String::from_utf8(writer.into_inner().expect("memory can be written to")).expect("fields are UTF-8")
 }
@@ -183,8 +156,7 @@ mod tests {
         let value = |name: &str, published: Option<f64>, low: Option<f64>| {
             json!({
                 "name": name, "unit": "Mb/s", "published": published, "ours": 1.7, "ci95": 0.1,
-                "difference": 0.05, "difference_percent": 3.03, "spread_low": low, "spread_high": low.map(|l| l + 0.2),
-                "within_spread": low.map(|_| false), "at": null, "line": "",
+                "spread_low": low, "spread_high": low.map(|low| low + 0.2), "at": null, "line": "",
             })
         };
         serde_json::from_value(json!({

@@ -1,20 +1,25 @@
 //! One value of a published quantity beside ours, and the distance between both.
 
-use super::Estimate;
+use crate::Estimate;
+use serde::Deserialize;
 use serde_json::json;
+use std::borrow::Cow;
 
 /// One value of a row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Value {
     /// Name of the value within the row.
     pub name: String,
     /// Unit; empty for a ratio.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// Published value; none if no number was published.
     pub published: Option<f64>,
-    /// Lowest and highest value that the publication gives for this quantity; none if it gives no range.
-    pub spread: Option<(f64, f64)>,
+    /// Lowest value that the publication gives for this quantity; none if it gives no range.
+    pub spread_low: Option<f64>,
+    /// The highest one.
+    pub spread_high: Option<f64>,
     /// Measured value.
+    #[serde(flatten)]
     pub ours: Estimate,
     /// Place on the axis of the row's picture; none in rows without an axis.
     pub at: Option<f64>,
@@ -25,22 +30,27 @@ pub struct Value {
 impl Value {
     /// A value without a published range.
     pub fn new(name: impl Into<String>, unit: &'static str, published: Option<f64>, ours: Estimate) -> Self {
-        Self { name: name.into(), unit, published, spread: None, ours, at: None, line: String::new() }
+        let (name, unit, line) = (name.into(), unit.into(), String::new());
+        Self { name, unit, published, spread_low: None, spread_high: None, ours, at: None, line }
     }
     /// The same value with the range that the publication gives.
     pub fn within(self, low: f64, high: f64) -> Self {
-        Self { spread: Some((low, high)), ..self }
+        Self { spread_low: Some(low), spread_high: Some(high), ..self }
     }
     /// The same value with its place on the axis of the row's picture, and the name of its line there.
     pub fn at(self, at: f64, line: &str) -> Self {
         Self { at: Some(at), line: line.to_owned(), ..self }
     }
 
+    /// The published range; none if there is none.
+    pub fn spread(&self) -> Option<(f64, f64)> {
+        self.spread_low.zip(self.spread_high)
+    }
     /// Our mean minus the published value, in the unit of the value. If only a range is published, the
     /// distance from its nearer end, and zero within it.
     pub fn difference(&self) -> Option<f64> {
         let ours = self.ours.mean?;
-        match (self.published, self.spread) {
+        match (self.published, self.spread()) {
             (Some(published), _) => Some(ours - published),
             (None, Some((low, high))) => Some(ours - ours.clamp(low, high)),
             (None, None) => None,
@@ -55,11 +65,11 @@ impl Value {
     }
     /// Whether our mean lies in the published range; none without a range or a mean.
     pub fn within_spread(&self) -> Option<bool> {
-        let (low, high) = self.spread?;
+        let (low, high) = self.spread()?;
         self.ours.mean.map(|ours| (low..=high).contains(&ours))
     }
 
-    pub(super) fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
         json!({
             "name": self.name,
             "unit": self.unit,
@@ -68,8 +78,8 @@ impl Value {
             "ci95": self.ours.half,
             "difference": self.difference(),
             "difference_percent": self.difference_percent(),
-            "spread_low": self.spread.map(|(low, _)| low),
-            "spread_high": self.spread.map(|(_, high)| high),
+            "spread_low": self.spread_low,
+            "spread_high": self.spread_high,
             "within_spread": self.within_spread(),
             "at": self.at,
             "line": self.line,

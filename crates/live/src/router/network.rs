@@ -4,7 +4,7 @@ use super::napi;
 use crate::linux::netns::{Namespace, ip, run};
 use crate::probe;
 use anyhow::{Context, bail};
-use paceline_sim::reproduce::router::measured::Setting;
+use paceline_reproduce::host::Setting;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 

@@ -4,11 +4,10 @@
 //!
 //! A row holds if our figures agree with the published ones in the way that the row states: within a
 //! tolerance, in order, or by a share. Accelerated rows exist for the published rate control and for the
-//! adaptive one. Data moves from `parts` (the runs to make, and the published values) through the runs to
-//! `rows`.
+//! adaptive one. Data moves from `parts` (the runs to make, and the published values) through `plan` to `rows`.
 
 mod parts;
+mod plan;
 mod rows;
 
-pub use parts::{Part, parts};
-pub use rows::Experiment;
+pub use plan::PAPER;

@@ -4,8 +4,8 @@ use super::parts::{
     BEST_CONDITION_MBPS, CONDITIONS, CONTROLS, FILES, GOODPUT_TOLERANCE, PLATEAU_MBPS, PROBE_3G,
     PROBE_LOSS_POINTS, PROBE_LTE, PROBE_RTT_FACTOR, PROFILES, SOURCE, parts,
 };
-use crate::reproduce::{Estimate, Row, Value};
-use crate::results::RunResult;
+use crate::{Estimate, Row, Value};
+use paceline_sim::results::RunResult;
 use std::collections::BTreeMap;
 
 /// Axis of the pictures over the rate at which the source writes.
@@ -74,11 +74,8 @@ impl<'a> Experiment<'a> {
         let capacity = self.mean(part, 0, |run| run.totals.link_capacity_mbps);
         let factor = |p: f64| move |x: f64| x <= p * PROBE_RTT_FACTOR && x >= p / PROBE_RTT_FACTOR;
         let points = |p: f64| move |x: f64| (x - p).abs() <= PROBE_LOSS_POINTS;
-        let (published, ids) = (
-            "see the values",
-            if part == "probe-3g" { ["3G-rtt", "3G-loss"] } else { ["LTE-rtt", "LTE-loss"] },
-        );
-        let row = |id,
+        let ids = if part == "probe-3g" { ["3G-rtt", "3G-loss"] } else { ["LTE-rtt", "LTE-loss"] };
+        let row = |id: &'static str,
                    quantity: &str,
                    values: Vec<Value>,
                    within: &dyn Fn(&Value) -> (bool, bool),
@@ -86,10 +83,10 @@ impl<'a> Experiment<'a> {
             let all: Vec<(bool, bool)> = values.iter().map(within).collect();
             let count = all.iter().filter(|(is, _)| *is).count();
             Row {
-                id,
+                id: id.into(),
                 quantity: quantity.to_owned(),
-                published,
-                axis: Some("rate of the probe, Mb/s"),
+                published: "see the values".into(),
+                axis: Some("rate of the probe, Mb/s".into()),
                 holds: count == all.len(),
                 holds_in_ci95: all.iter().all(|(_, in_ci95)| *in_ci95),
                 why: format!(
@@ -138,10 +135,10 @@ impl<'a> Experiment<'a> {
         let in_ci95 = |v: &Value| v.ours.interval_meets(|x| near(v.published.unwrap_or(f64::NAN), x));
         let last = point(SOURCE.len() - 1);
         Row {
-            id: if profile == 0 { "2a" } else { "2a-adaptive" },
+            id: ["2a", "2a-adaptive"][profile].into(),
             quantity: format!("3G, accelerated goodput by the source's rate, {name} rate control"),
-            published: "follows the source up to 5.19 of 5.6 Mb/s",
-            axis: Some(SOURCE_AXIS),
+            published: "follows the source up to 5.19 of 5.6 Mb/s".into(),
+            axis: Some(SOURCE_AXIS.into()),
             holds: values.iter().all(is),
             holds_in_ci95: values.iter().all(in_ci95),
             why: format!(
@@ -172,12 +169,12 @@ impl<'a> Experiment<'a> {
         let rtt = self.mean(part, 2, |run| run.totals.rtt_mean_ms);
         let probe = self.mean("probe-3g", 1, |run| run.totals.rtt_mean_ms);
         Row {
-            id: "2b",
+            id: "2b".into(),
             quantity: String::from(
                 "3G, goodput without accelerator, window of 17 KB, source of 2.4 Mb/s and more",
             ),
-            published: "1.45 to 1.65 Mb/s with CUBIC, Westwood and Veno",
-            axis: Some(SOURCE_AXIS),
+            published: "1.45 to 1.65 Mb/s with CUBIC, Westwood and Veno".into(),
+            axis: Some(SOURCE_AXIS.into()),
             holds: values.iter().all(|v| v.ours.mean_meets(level)),
             holds_in_ci95: values.iter().all(|v| v.ours.interval_meets(level)),
             why: format!(
@@ -233,10 +230,10 @@ impl<'a> Experiment<'a> {
             );
         }
         Row {
-            id: if profile == 0 { "2c" } else { "2c-adaptive" },
+            id: ["2c", "2c-adaptive"][profile].into(),
             quantity: format!("3G, throughput of a file until the client has it, {name} rate control"),
-            published: "accelerated (17 KB window) above both windows at every size",
-            axis: Some("size of the file, KiB"),
+            published: "accelerated (17 KB window) above both windows at every size".into(),
+            axis: Some("size of the file, KiB".into()),
             holds: ordered == FILES.len(),
             holds_in_ci95: clearly_ordered == FILES.len(),
             why: format!(
@@ -261,9 +258,9 @@ impl<'a> Experiment<'a> {
             move |x: f64| (x / p - 1.0).abs() <= GOODPUT_TOLERANCE
         };
         Row {
-            id: "2d",
+            id: "2d".into(),
             quantity: String::from("LTE, UDP goodput in four signal conditions"),
-            published: "81, 80, 55 and 50 Mb/s",
+            published: "81, 80, 55 and 50 Mb/s".into(),
             axis: None,
             holds: values.iter().all(|v| v.ours.mean_meets(near(v))),
             holds_in_ci95: values.iter().all(|v| v.ours.interval_meets(near(v))),
@@ -293,9 +290,9 @@ impl<'a> Experiment<'a> {
         let shown: Vec<String> =
             shares.iter().map(|share| format!("{:.0}%", share.mean.unwrap_or(f64::NAN))).collect();
         Row {
-            id: "2e",
+            id: "2e".into(),
             quantity: String::from("LTE, goodput of plain TCP (CUBIC) in the same conditions"),
-            published: "34, 36, 30 and 27 Mb/s: 42 to 55% of UDP",
+            published: "34, 36, 30 and 27 Mb/s: 42 to 55% of UDP".into(),
             axis: None,
             holds: values[0].ours.mean_meets(|x| (least..=most).contains(&x))
                 && shares.iter().all(|share| share.mean_meets(low)),
@@ -328,9 +325,9 @@ impl<'a> Experiment<'a> {
             (shares.iter().all(enough), shares.iter().all(|v| v.ours.interval_meets(|x| x >= least)));
         values.extend(shares);
         Row {
-            id: if profile == 0 { "2f" } else { "2f-adaptive" },
+            id: ["2f", "2f-adaptive"][profile].into(),
             quantity: format!("LTE, accelerated goodput, {name} rate control"),
-            published: "74, 73, 53 and 47 Mb/s: 91 to 96% of UDP",
+            published: "74, 73, 53 and 47 Mb/s: 91 to 96% of UDP".into(),
             axis: None,
             holds,
             holds_in_ci95,
@@ -351,11 +348,11 @@ impl<'a> Experiment<'a> {
         let more = |x: f64| x >= 300.0;
         let part = "window-opportunistic";
         Row {
-            id: "2g",
+            id: "2g".into(),
             quantity: String::from(
                 "3G, opportunistic transmission alone at a fixed 5.6 Mb/s, window of 17 KB",
             ),
-            published: "about 5 Mb/s against about 1.5",
+            published: "about 5 Mb/s against about 1.5".into(),
             axis: None,
             holds: gain.mean_meets(more) && with.mean_meets(|x| x >= 4.5),
             holds_in_ci95: gain.interval_meets(more) && with.interval_meets(|x| x >= 4.5),

@@ -1,8 +1,8 @@
 //! The runs of the experiment, and comparisons between them.
 
 use super::network::Network;
-use crate::reproduce::Estimate;
-use crate::results::{RunResult, Totals, mean_and_ci95};
+use crate::Estimate;
+use paceline_sim::results::{RunResult, Totals, mean_and_ci95};
 
 /// Published schemes, as a scenario names them.
 pub const SCHEMES: [&str; 4] = ["basic", "granted", "hybrid(6)", "hybrid-opt"];

@@ -1,7 +1,7 @@
 //! Explanations of rows: sentences from counters.
 
 use super::experiment::{ACK_BYTES, Experiment, OPT, SCHEMES};
-use crate::results::StationResult;
+use paceline_sim::results::StationResult;
 
 /// Share of its capacity from which on a resource counts as used up. Chosen: scheduling leaves a few percent
 /// unused.

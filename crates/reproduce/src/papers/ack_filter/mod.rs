@@ -2,17 +2,17 @@
 //! runs of four schemes with 10 to 60 stations.
 //!
 //! Ratios are computed per seed, where both schemes have the same stations in the same places, and then
-//! averaged. A row holds if our means have the published direction. Data moves from `experiment` (the runs,
-//! and comparisons between them) to `rows`; `facts` words the explanations from counters and the capacities
+//! averaged. A row holds if our means have the published direction. Data moves from `plan` (the runs)
+//! through `experiment` (comparisons between them) to `rows`; `facts` words the explanations from counters and the capacities
 //! in `network`.
 
 mod experiment;
 mod facts;
 mod network;
+mod plan;
 mod rows;
 
-pub use experiment::{Experiment, SCHEMES, STATIONS};
-pub use network::Network;
+pub use plan::PAPER;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Capacities of a scenario's network.
 
-use crate::scenario::{Cells, Hop, Scenario};
 use paceline_ran::resource_blocks;
+use paceline_sim::scenario::{Cells, Hop, Scenario};
 
 /// Capacities with which the use of a resource is compared.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! Rows 1a to 1i of the comparison.
 
 use super::experiment::{ACK_BYTES, BASIC, Experiment, GRANTED, HYBRID, OPT, SCHEMES, STATIONS};
-use crate::reproduce::{Estimate, Row, Value};
-use crate::results::{RunResult, Totals, jain, mean_and_ci95};
+use crate::{Estimate, Row, Value};
+use paceline_sim::results::{RunResult, Totals, jain, mean_and_ci95};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -36,9 +36,9 @@ impl Experiment<'_> {
         let names = [GRANTED, HYBRID, OPT].map(|scheme| SCHEMES[scheme].to_owned());
         let values = names.into_iter().zip(changes);
         Row {
-            id: "1a",
+            id: "1a".into(),
             quantity: String::from("throughput per station against basic, 10 stations"),
-            published: "almost the same in all schemes",
+            published: "almost the same in all schemes".into(),
             axis: None,
             values: values.map(|(name, ours)| Value::new(name, "%", None, ours)).collect(),
             holds: changes.iter().all(|change| change.mean_meets(|percent| percent.abs() <= SAME_PERCENT)),
@@ -79,7 +79,7 @@ impl Experiment<'_> {
         let quantity = format!("ACKs sent, {} against {}, 10 stations", SCHEMES[a], SCHEMES[b]);
         let (holds, holds_in_ci95) =
             (ours.mean_meets(|percent| percent < 0.0), ours.interval_meets(|percent| percent < 0.0));
-        Row { id, quantity, published, axis: None, values, holds, holds_in_ci95, why }
+        Row { holds, holds_in_ci95, why, ..Row::of(id, &quantity, published, values) }
     }
 
     fn total_throughput(&self) -> Row {
@@ -111,9 +111,9 @@ impl Experiment<'_> {
             Value::new(name, "%", Some(published), self.change((OPT, other), 40, goodput))
         };
         Row {
-            id: "1d",
+            id: "1d".into(),
             quantity: String::from("total throughput of hybrid-opt, 20 to 60 stations"),
-            published: "above basic and granted everywhere; best at 40: +59.1% and +11.9%",
+            published: "above basic and granted everywhere; best at 40: +59.1% and +11.9%".into(),
             axis: None,
             values: vec![value(BASIC, 59.1), value(GRANTED, 11.9)],
             holds,
@@ -127,9 +127,9 @@ impl Experiment<'_> {
         let goodput = self.change((OPT, BASIC), 40, |t| t.goodput_mbps);
         let data = goodput.mean.map_or(String::new(), |percent| format!("with {percent:+.1}% data, "));
         Row {
-            id: "1e",
+            id: "1e".into(),
             quantity: String::from("ACKs sent, hybrid-opt against basic, 40 stations"),
-            published: "-21.4%",
+            published: "-21.4%".into(),
             axis: None,
             values: vec![Value::new("all stations", "%", Some(-21.4), ours)],
             holds: ours.mean_meets(|percent| percent < 0.0),
@@ -146,9 +146,9 @@ impl Experiment<'_> {
         let values: Vec<Value> =
             (0..SCHEMES.len()).map(|scheme| Value::new(SCHEMES[scheme], "%", None, growth(scheme))).collect();
         Row {
-            id: "1f",
+            id: "1f".into(),
             quantity: String::from("total throughput, 60 stations against 40"),
-            published: "saturates or falls in all schemes",
+            published: "saturates or falls in all schemes".into(),
             axis: None,
             holds: values.iter().all(|value| value.ours.mean_meets(|percent| percent <= SAME_PERCENT)),
             holds_in_ci95: values
@@ -188,9 +188,9 @@ impl Experiment<'_> {
         }
         let _ = write!(why, "; {}", self.limit(BASIC, 30));
         Row {
-            id: "1g",
+            id: "1g".into(),
             quantity: format!("stations that a cell serves at a total of {TOTAL_MBPS:.0} Mb/s"),
-            published: "about 30 with basic, 60 with hybrid-opt",
+            published: "about 30 with basic, 60 with hybrid-opt".into(),
             axis: None,
             holds: difference.mean_meets(|stations| stations > 0.0),
             holds_in_ci95: difference.interval_meets(|stations| stations > 0.0),
@@ -218,9 +218,9 @@ impl Experiment<'_> {
         let up = |step: &[Estimate]| step.iter().filter(|step| step.mean_meets(|step| step > 0.0)).count();
         let uplink = ORDER.map(|scheme| 100.0 * self.mean(scheme, 40).uplink_prb_share);
         Row {
-            id: "1h",
+            id: "1h".into(),
             quantity: String::from("Jain index per sector, 40 stations"),
-            published: "basic < granted < hybrid-opt in every sector",
+            published: "basic < granted < hybrid-opt in every sector".into(),
             axis: None,
             holds: every(|step| step.mean_meets(|step| step > 0.0)),
             holds_in_ci95: every(|step| step.interval_meets(|step| step > 0.0)),
@@ -246,9 +246,9 @@ impl Experiment<'_> {
         let (basic, opt) = (value(BASIC, 866.4), value(OPT, 397.2));
         let change = self.change((OPT, BASIC), 10, |t| t.acks_sent_per_s);
         Row {
-            id: "1i",
+            id: "1i".into(),
             quantity: String::from("ACK bit rate at the serving gateway, 1000 eNBs with 10 stations"),
-            published: "866.4 Mb/s with basic, 397.2 Mb/s with hybrid-opt",
+            published: "866.4 Mb/s with basic, 397.2 Mb/s with hybrid-opt".into(),
             axis: None,
             holds: change.mean_meets(|percent| percent < 0.0),
             holds_in_ci95: change.interval_meets(|percent| percent < 0.0),

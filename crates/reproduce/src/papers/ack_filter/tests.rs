@@ -1,6 +1,7 @@
+use super::experiment::{Experiment, SCHEMES, STATIONS};
+use super::network::Network;
 use super::rows::stations_served;
-use super::*;
-use crate::results::{RadioDelays, RunResult, StationResult, Totals};
+use paceline_sim::results::{RadioDelays, RunResult, StationResult, Totals};
 
 const NETWORK: Network = Network {
     segment: 536.0,
@@ -27,7 +28,7 @@ fn run(seed: u64, acks: &[u64], goodput: &[f64], uplink: f64) -> RunResult {
         uplink_sinr_db: None,
         downlink_block_bytes: 2400.0,
         scheduling_requests: 0,
-        uplink: crate::results::UplinkResult::default(),
+        uplink: paceline_sim::results::UplinkResult::default(),
         waits: RadioDelays::default(),
         no_service: None,
         sector: 0,
@@ -168,7 +169,7 @@ fn stations_served_are_interpolated_between_the_numbers_of_the_experiment() {
 
 #[test]
 fn a_hop_of_every_cell_counts_once_per_cell() {
-    let mbps = |text: &str| Network::of(&crate::scenario::load("t.toml", text, &[]).unwrap()).hop_mbps;
+    let mbps = |text: &str| Network::of(&paceline_sim::scenario::load("t.toml", text, &[]).unwrap()).hop_mbps;
     let shared = "{ rate = \"100 Mb/s\", delay = \"1 ms\" }";
     let own = |rate| format!("{{ rate = \"{rate} Mb/s\", delay = \"1 ms\", per_cell = true }}");
     let (site, cell) = ("[deployment]\n[[station]]\n", "[[station]]\n");

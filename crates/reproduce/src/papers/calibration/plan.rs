@@ -1,22 +1,27 @@
-//! Distributions of geometry and coupling loss in the deployments, beside 3GPP's calibration results
-//! (TR 38.901 section 7.8.1).
+//! Stations at random positions in each deployment.
 
-use super::plan::Reproduced;
-use paceline_sim::reproduce::calibration::{largest_difference, rows};
+use super::rows::{largest_difference, rows};
+use crate::plan::{Failure, Inputs, Options, Paper, Reproduced, Runner};
 use serde_json::json;
 
-/// Stations dropped in each deployment. Chosen: the percentiles of a hundred thousand have two decimals.
-pub const STATIONS: u32 = 100_000;
-/// Stations of a quick calibration. Chosen: a second, and one decimal.
-pub const QUICK_STATIONS: u32 = 10_000;
+/// The experiment. Chosen: the percentiles of a hundred thousand stations have two decimals; ten thousand take
+/// a second, and one decimal.
+pub static PAPER: Paper = Paper {
+    name: "calibration",
+    about: "Downlink geometry and coupling loss of 3GPP's deployments, beside 3GPP's own",
+    inputs: Inputs::Stations,
+    counts: (100_000, 10_000),
+    part_tables: false,
+    plan,
+};
 
-/// Drops stations at random positions in each deployment.
-pub fn run(stations: u32, seed: u64) -> Reproduced {
+fn plan(options: &Options, _: &mut dyn Runner) -> Result<Reproduced, Failure> {
+    let stations = options.stations.map_or_else(|| PAPER.count(options.quick), u64::from);
+    let seed = options.seed.unwrap_or(1);
     let rows = rows(stations as usize, seed);
     let conditions = format!(
         "{stations} stations dropped in each deployment, seed {seed}; largest difference {:.2} dB",
         largest_difference(&rows)
     );
-    let about = json!({"stations": stations, "seed": seed});
-    Reproduced { name: "calibration", conditions, about, rows }
+    Ok(Reproduced { conditions, about: json!({"stations": stations, "seed": seed}), rows })
 }

@@ -1,7 +1,7 @@
 //! Downlink geometry and coupling loss of the deployments beside 3GPP's calibration results (TR 38.901
 //! 7.8.1). For 3GPP case 1 and case 3 no numbers are published: their rows have our values only.
 
-use super::{Estimate, Row, Value};
+use crate::{Estimate, Row, Value};
 use paceline_ran::radio::calibration::{deployment, references};
 use paceline_ran::radio::{Calibration, DeploymentConfig, calibrate, percentile};
 
@@ -89,9 +89,9 @@ fn row(
         let why = format!("holds within {tolerance_db} dB; the largest difference is {largest:.2} dB");
         ("medians over the companies (R1-165974)", why)
     };
-    let axis = Some("share of the stations below, %");
+    let axis = Some("share of the stations below, %".into());
     // The stations are one sample: there is no interval over seeds.
-    Row { id, quantity, published, axis, values, holds, holds_in_ci95: holds, why }
+    Row { axis, holds, holds_in_ci95: holds, why, ..Row::of(id, &quantity, published, values) }
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@
 //! records the sender around it, `rows` sets both beside the published statements.
 
 mod parts;
+mod pictures;
+mod plan;
 mod rows;
 mod switch;
+#[cfg(test)]
+mod tests;
 
-pub use paceline_ran::sidelink::{FlowDirection, Message, MessageKind};
-pub use parts::{Part, ROUTES, TCPS, Tcp, WINDOWS, parts, switch_settings, timeline_settings};
-pub use rows::Experiment;
-pub use switch::{SwitchTrace, timeline, trace};
+pub use plan::PAPER;

@@ -1,9 +1,11 @@
-//! Pictures of `paceline reproduce d2d`: congestion windows around a change of path, and the messages of a
+//! Pictures of the experiment: congestion windows around a change of path, and the messages of a
 //! packet as a ladder.
 
+use super::parts::TCPS;
+use super::switch::SwitchTrace;
+use paceline_ran::sidelink::Message;
 use paceline_report::html;
 use paceline_report::picture::{Chart, Kind, Mark, Series, Style, ladder};
-use paceline_sim::reproduce::d2d::{Message, SwitchTrace, TCPS};
 
 /// Names and contents of the pictures: one window for each TCP, of the first trace, and the ladder.
 pub fn pictures(traces: &[Vec<SwitchTrace>], messages: &[(f64, Message)]) -> Vec<(String, String)> {

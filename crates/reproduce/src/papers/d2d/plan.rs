@@ -1,34 +1,32 @@
-//! TCP over direct links with mode switches (IEEE VTC Spring 2016): several sweeps, and runs that record a
-//! sender around one change of path.
+//! Several sweeps, and runs that record a sender around one change of path.
 
-use super::plan::{Options, Reproduced, Runner, conditions, over};
-use crate::error::InputError;
-use crate::grid::{Grid, axes};
-use crate::scenario_file;
-use paceline_ran::sidelink::Message;
-use paceline_sim::reproduce::d2d::{
-    Experiment, Part, SwitchTrace, TCPS, parts, switch_settings, timeline, timeline_settings, trace,
-};
+use super::parts::{Part, TCPS, parts, switch_settings, timeline_settings};
+use super::pictures::pictures;
+use super::rows::Experiment;
+use super::switch::{SwitchTrace, timeline, trace};
+use crate::plan::{Failure, Inputs, Options, Paper, Reproduced, Runner, SEEDS, conditions, over};
 use paceline_sim::{RunResult, Scenario};
+use paceline_study::grid::{Grid, axes};
+use paceline_study::{InputError, scenario_file};
 use serde_json::json;
+use std::fmt::Write;
+
+/// The experiment.
+pub static PAPER: Paper = Paper {
+    name: "d2d",
+    about: "TCP over direct links with mode switches (IEEE VTC Spring 2016): round trips, windows, throughputs",
+    inputs: Inputs::Sweeps,
+    counts: SEEDS,
+    part_tables: true,
+    plan,
+};
 
 /// Settings of a quick reproduction. Chosen for a first look within a minute; the results list them under
 /// `set`.
 const QUICK: [&str; 1] = ["run.duration=60 s"];
 
-/// The rows, and the records for pictures.
-pub struct Outcome {
-    /// The rows.
-    pub reproduced: Reproduced,
-    /// Per TCP in the order of [`TCPS`], the traces of all seeds.
-    pub traces: Vec<Vec<SwitchTrace>>,
-    /// Messages of a datagram and its answer with their times in ms.
-    pub messages: Vec<(f64, Message)>,
-}
-
-/// Simulates the experiment.
-pub fn run<R: Runner>(options: &Options, runner: &mut R) -> Result<Outcome, R::Error> {
-    let seeds = options.seeds();
+fn plan(options: &Options, runner: &mut dyn Runner) -> Result<Reproduced, Failure> {
+    let seeds = PAPER.seeds(options);
     let mut runs = Vec::new();
     for part in parts() {
         let own = sweep_part(&part, seeds, options, runner)?;
@@ -46,6 +44,12 @@ pub fn run<R: Runner>(options: &Options, runner: &mut R) -> Result<Outcome, R::E
     }
     let one_packet = scenario(timeline_settings(), options)?;
     let messages = timeline(&one_packet, one_packet.run.seed);
+    if let Some(folder) = runner.folder() {
+        folder.write("switches.csv", &csv(&traces))?;
+        for (name, picture) in pictures(&traces, &messages) {
+            folder.write(&name, &picture)?;
+        }
+    }
     let experiment = Experiment {
         parts: runs.iter().map(|(name, runs)| (name.clone(), runs.as_slice())).collect(),
         traces: &traces,
@@ -57,16 +61,15 @@ pub fn run<R: Runner>(options: &Options, runner: &mut R) -> Result<Outcome, R::E
         "set": options.set,
         "parts": runs.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
     });
-    let (conditions, rows) = (conditions(seeds, &options.set), experiment.rows());
-    Ok(Outcome { reproduced: Reproduced { name: "d2d", conditions, about, rows }, traces, messages })
+    Ok(Reproduced { conditions: conditions(seeds, &options.set), about, rows: experiment.rows() })
 }
 
-fn sweep_part<R: Runner>(
+fn sweep_part(
     part: &Part,
     seeds: u64,
     options: &Options,
-    runner: &mut R,
-) -> Result<Vec<Vec<RunResult>>, R::Error> {
+    runner: &mut dyn Runner,
+) -> Result<Vec<Vec<RunResult>>, Failure> {
     let (name, text) = scenario_file::built_in(part.scenario);
     let quick: &[&str] = if options.quick && part.over.is_empty() { &QUICK } else { &[] };
     let quick = quick.iter().map(|set| (*set).to_owned());
@@ -80,4 +83,33 @@ fn scenario(settings: Vec<String>, options: &Options) -> Result<Scenario, InputE
     let (name, text) = scenario_file::built_in("d2d-static");
     let set: Vec<String> = settings.into_iter().chain(options.set.clone()).collect();
     Ok(scenario_file::parse(&name, text, &set)?)
+}
+
+/// `switches.csv`: a line for every traced change of path.
+fn csv(traces: &[Vec<SwitchTrace>]) -> String {
+    let mut text = String::from(
+        "tcp,trace,timeouts,first_timeout_s,fast_recoveries,silence_s,least_window,segments_per_rtt,before_mbps,after_mbps,back_at_s,lost_packets,lost_bytes\n",
+    );
+    for (tcp, traces) in TCPS.iter().zip(traces) {
+        for (index, t) in traces.iter().enumerate() {
+            let optional = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+            let _ = writeln!(
+                text,
+                "{},{index},{},{},{},{:.3},{:.1},{:.2},{:.3},{:.3},{},{},{}",
+                tcp.name,
+                t.timeouts_s.len(),
+                optional(t.timeouts_s.first().copied()),
+                t.recoveries_s.len(),
+                t.silence_s,
+                t.least_window,
+                t.segments_per_rtt,
+                t.goodput_mbps[0],
+                t.goodput_mbps[1],
+                optional(t.back_at_s),
+                t.dropped.0,
+                t.dropped.1,
+            );
+        }
+    }
+    text
 }

@@ -2,9 +2,9 @@
 
 use super::parts::{ROUTES, TCPS, WINDOWS};
 use super::switch::SwitchTrace;
-use crate::reproduce::{Estimate, Row, Value};
-use crate::results::RunResult;
+use crate::{Estimate, Row, Value};
 use paceline_ran::sidelink::{FlowDirection, Message, MessageKind};
+use paceline_sim::results::RunResult;
 use std::collections::BTreeMap;
 
 /// Largest distance from "about 42 ms" at which row 4a holds. Chosen: 10%.
@@ -128,7 +128,7 @@ impl Experiment<'_> {
         let published = "RTT grows by queueing with DM; it falls past a window where data are on IM, which \
                          beats DM at high rates";
         let base = Row::of("4c", "RTT over the receive window", published, values);
-        Row { axis: Some("receive window, KiB"), holds, holds_in_ci95: holds, why, ..base }
+        Row { axis: Some("receive window, KiB".into()), holds, holds_in_ci95: holds, why, ..base }
     }
 
     fn traced(&self, tcp: &str) -> &[SwitchTrace] {

@@ -1,9 +1,9 @@
 //! One change of path, and the sender's state around it, millisecond by millisecond.
 
-use crate::Model;
-use crate::scenario::Scenario;
 use paceline_net::{Duration, Instant};
 use paceline_ran::sidelink::{FlowDirection, Message, MessageKind};
+use paceline_sim::Model;
+use paceline_sim::scenario::Scenario;
 
 /// Time of the change in s. Chosen: the window is full by then; `switch_settings` has the same.
 const SWITCH_S: f64 = 5.0;

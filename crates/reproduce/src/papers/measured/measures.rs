@@ -1,8 +1,8 @@
 //! Our figures of a run or of a cell.
 
-use crate::cell_facts::CellFacts;
-use crate::results::{PingResult, RunResult};
-use crate::scenario::{self, Scenario};
+use paceline_sim::cell_facts::CellFacts;
+use paceline_sim::results::{PingResult, RunResult};
+use paceline_sim::scenario::{self, Scenario};
 
 /// A figure of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ fn facts(scenario: &Scenario) -> CellFacts {
     CellFacts::of(cell(scenario))
 }
 
-fn part<'a>(ping: &'a PingResult, name: &str) -> Option<&'a crate::results::Times> {
+fn part<'a>(ping: &'a PingResult, name: &str) -> Option<&'a paceline_sim::results::Times> {
     ping.parts.iter().find(|part| part.part == name).map(|part| &part.times)
 }
 

@@ -3,33 +3,30 @@
 
 mod measures;
 mod parts;
+mod plan;
 mod published;
 
-pub use measures::Measure;
-pub use parts::{PARTS, Part};
-pub use published::{Figure, Published, ROWS};
+pub use plan::PAPER;
 
-use super::{Estimate, Row, Value};
-use crate::results::RunResult;
-use crate::scenario::Scenario;
+use crate::{Estimate, Row, Value};
+use paceline_sim::{RunResult, Scenario};
+use published::{Figure, Published, ROWS};
 use std::collections::BTreeMap;
 
 /// The runs of every part, by its name.
-pub struct Experiment {
-    /// Scenario and runs.
-    pub parts: BTreeMap<&'static str, (Scenario, Vec<RunResult>)>,
+struct Experiment {
+    parts: BTreeMap<&'static str, (Scenario, Vec<RunResult>)>,
 }
 
 impl Experiment {
-    /// All rows.
-    pub fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<Row> {
         ROWS.iter().map(|published| self.row(published)).collect()
     }
     fn row(&self, published: &Published) -> Row {
         let values: Vec<Value> = published.figures.iter().map(|figure| self.value(figure)).collect();
         let holds = |value: &Value| value.within_spread() == Some(true);
         let in_ci95 = |value: &Value| {
-            let (low, high) = value.spread.unwrap_or((f64::NAN, f64::NAN));
+            let (low, high) = value.spread().unwrap_or((f64::NAN, f64::NAN));
             value.ours.half.map_or_else(
                 || holds(value),
                 |_| value.ours.interval_meets(|ours| (low..=high).contains(&ours)),
@@ -57,6 +54,8 @@ impl Experiment {
 
 #[cfg(test)]
 mod tests {
+    use super::measures::Measure;
+    use super::parts::{PARTS, Part};
     use super::*;
 
     #[test]

@@ -184,7 +184,7 @@ pub const PARTS: [Part; 21] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::load;
+    use paceline_sim::scenario::load;
 
     #[test]
     fn every_part_is_a_scenario() {

@@ -1,18 +1,25 @@
-//! Measured networks beside ours.
+//! Single runs of each cell.
 
-use super::plan::{Options, Reproduced, Runner, conditions};
-use crate::error::InputError;
-use paceline_sim::reproduce::measured::{Experiment, PARTS, Part};
+use super::Experiment;
+use super::parts::{PARTS, Part};
+use crate::plan::{Failure, Inputs, Options, Paper, Reproduced, Runner, SEEDS, conditions};
 use paceline_sim::{Scenario, scenario};
+use paceline_study::InputError;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Runs of each part. Chosen: the intervals of the means are a hundredth of the spreads.
-const SEEDS: u64 = 5;
+/// The experiment. Chosen: the intervals of the means of five runs are a hundredth of the spreads.
+pub static PAPER: Paper = Paper {
+    name: "measured",
+    about: "Measured cells: throughputs and latencies of real networks beside ours",
+    inputs: Inputs::Runs,
+    counts: (5, SEEDS.1),
+    part_tables: false,
+    plan,
+};
 
-/// Simulates the cells.
-pub fn run<R: Runner>(options: &Options, runner: &mut R) -> Result<Reproduced, R::Error> {
-    let seeds = options.seeds.unwrap_or(if options.quick { options.seeds() } else { SEEDS });
+fn plan(options: &Options, runner: &mut dyn Runner) -> Result<Reproduced, Failure> {
+    let seeds = PAPER.seeds(options);
     let mut parts = BTreeMap::new();
     for part in PARTS {
         let scenario = load(&part, options)?;
@@ -23,9 +30,8 @@ pub fn run<R: Runner>(options: &Options, runner: &mut R) -> Result<Reproduced, R
         }
         parts.insert(part.name, (scenario, runs));
     }
-    let rows = Experiment { parts }.rows();
     let about = json!({"seeds": seeds, "set": options.set});
-    Ok(Reproduced { name: "measured", conditions: conditions(seeds, &options.set), about, rows })
+    Ok(Reproduced { conditions: conditions(seeds, &options.set), about, rows: Experiment { parts }.rows() })
 }
 
 fn load(part: &Part, options: &Options) -> Result<Scenario, InputError> {

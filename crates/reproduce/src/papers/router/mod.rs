@@ -6,7 +6,8 @@
 
 pub mod measured;
 mod parts;
+mod pictures;
+mod plan;
 mod rows;
 
-pub use parts::{DROPS, Part, SHAPED, parts};
-pub use rows::Experiment;
+pub use plan::PAPER;

@@ -1,8 +1,8 @@
 //! The published statements beside our figures.
 
 use super::parts::{COLLAPSE_DROPS, COLLAPSE_RATES, DROPS, LOADS, SHAPED};
-use crate::reproduce::{Estimate, Row, Value};
-use crate::results::RunResult;
+use crate::{Estimate, Row, Value};
+use paceline_sim::results::RunResult;
 use std::collections::BTreeMap;
 
 /// Smallest ratio of rates that is "unchanged". Chosen: 5%.
@@ -173,7 +173,7 @@ impl Experiment<'_> {
         let quantity = "router's load over the rate, with the service time of 60% at 90 Mb/s";
         let row = Row::of("5c-rates", quantity, "", values);
         let why = String::from("linear by the model: every packet takes the same time");
-        Row { axis: Some("rate of the source, Mb/s"), why, ..row }
+        Row { axis: Some("rate of the source, Mb/s".into()), why, ..row }
     }
     fn both_filtered(&self) -> Row {
         let mut values = Vec::new();
@@ -269,6 +269,6 @@ pub(super) fn judged(
         0 => String::from("at every point"),
         count => format!("not at {count} of {} points: {}", values.len(), not.join("; ")),
     };
-    let axis = Some("ACKs dropped, %");
+    let axis = Some("ACKs dropped, %".into());
     Row { why, axis, holds, holds_in_ci95: in_ci95, ..Row::of(id, quantity, published, values) }
 }

@@ -1,8 +1,8 @@
 //! Runs of the parts by their settings: medians over phases, and gains of one pacing over another.
 
 use super::parts::{Buffers, Part};
-use crate::reproduce::Estimate;
-use crate::results::RunResult;
+use crate::Estimate;
+use paceline_sim::results::RunResult;
 use std::collections::BTreeMap;
 
 /// The experiment: the parts that ran, with the runs of every point.

@@ -1,8 +1,9 @@
-//! Maps of the gain of pacing over buffer and base round-trip time: `paceline reproduce tdd-pacing`.
+//! Maps of the gain of pacing over buffer and base round-trip time.
 
+use super::experiment::MapCell;
+use super::parts::Part;
 use paceline_report::html;
 use paceline_report::picture::HeatMap;
-use paceline_sim::reproduce::tdd_pacing::{MapCell, Part};
 
 /// Gains in percent at both ends of the colours. Chosen: losses and gains of this size are seen at a glance,
 /// and larger ones have the same colour.
@@ -50,8 +51,8 @@ fn map(title: String, cells: &[&MapCell]) -> HeatMap {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parts::parts;
     use super::*;
-    use paceline_sim::reproduce::tdd_pacing::parts;
 
     #[test]
     fn every_control_and_pacing_of_a_map_has_a_picture_with_its_gains() {

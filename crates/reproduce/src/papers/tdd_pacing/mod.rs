@@ -7,8 +7,10 @@
 //! are given in period-bytes: what the cell carries in one period of its pattern.
 
 mod experiment;
+mod maps;
+mod packets;
 mod parts;
+mod plan;
 mod rows;
 
-pub use experiment::{Experiment, MapCell};
-pub use parts::{Buffers, CellSetting, Part, parts};
+pub use plan::PAPER;

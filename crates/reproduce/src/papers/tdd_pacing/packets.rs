@@ -1,13 +1,13 @@
 //! Pictures of packets in a TDD cell: their arrivals over the slots, and round-trip times folded over the
 //! pattern.
 
-use crate::failure::Outcome;
-use crate::report::{Panel, packets};
+use super::parts::Part;
 use paceline_net::{Instant, Packet};
+use paceline_report::html;
+use paceline_report::picture::{Panel, packets};
 use paceline_sim::cell_facts::CellFacts;
-use paceline_sim::reproduce::tdd_pacing::Part;
 use paceline_sim::{Capture, Scenario, simulate};
-use paceline_study::scenario_file;
+use paceline_study::{InputError, scenario_file};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -29,7 +29,12 @@ struct Times {
 }
 
 /// Names and contents of the pictures for CUBIC in the first buffers of a part.
-pub fn pictures(part: &Part, buffer: &str, delay: &str, set: &[String]) -> Outcome<Vec<(String, String)>> {
+pub(super) fn pictures(
+    part: &Part,
+    buffer: &str,
+    delay: &str,
+    set: &[String],
+) -> Result<Vec<(String, String)>, InputError> {
     let (name, text) = scenario_file::built_in(part.cell.scenario);
     let (mut over_slots, mut folded) = (Vec::new(), Vec::new());
     let mut facts = None;
@@ -76,7 +81,9 @@ pub fn pictures(part: &Part, buffer: &str, delay: &str, set: &[String]) -> Outco
         period,
         "round-trip time, ms, over the arrival at the cell",
     );
-    Ok(vec![("packets.svg".into(), slots), ("round-trips.svg".into(), folded)])
+    Ok([("packets.svg", slots), ("round-trips.svg", folded)]
+        .map(|(name, picture)| (name.to_owned(), html::standalone(&picture)))
+        .to_vec())
 }
 
 /// The segments of the first flow, in the order of their first transmission.

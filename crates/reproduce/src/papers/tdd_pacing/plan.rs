@@ -1,14 +1,25 @@
-//! Pacing in TDD cells (IEEE CCNC 2024): statements, and maps of the gain over buffer and base round-trip
-//! time.
+//! A sweep for each part, of the buffers that its cell's capacity gives.
 
-use super::plan::{Options, Reproduced, Runner, over};
-use crate::error::InputError;
-use crate::grid::{Grid, axes};
-use crate::scenario_file;
+use super::experiment::{Experiment, MapCell};
+use super::parts::{Part, parts};
+use super::{maps, packets};
+use crate::plan::{Failure, Inputs, Options, Paper, Reproduced, Runner, SEEDS, over};
 use paceline_sim::RunResult;
 use paceline_sim::cell_facts::CellFacts;
-use paceline_sim::reproduce::tdd_pacing::{Experiment, MapCell, Part, parts};
+use paceline_study::grid::{Grid, axes};
+use paceline_study::{InputError, scenario_file};
 use serde_json::json;
+use std::fmt::Write;
+
+/// The experiment. A map has a thousand points: the page has its pictures in place of a table.
+pub static PAPER: Paper = Paper {
+    name: "tdd-pacing",
+    about: "Pacing in TDD cells (IEEE CCNC 2024): its statements, ours, and maps over buffer and round-trip time",
+    inputs: Inputs::Parts,
+    counts: SEEDS,
+    part_tables: false,
+    plan,
+};
 
 /// Settings of a quick reproduction. Chosen for a first look within minutes; the results list them under
 /// `set`.
@@ -24,20 +35,10 @@ type Group = (&'static str, fn(&Part) -> bool);
 const GROUPS: [Group; 3] =
     [("statements", Part::is_of_statements), ("maps", Part::is_map), ("all", |_| true)];
 
-/// The rows, and the points for pictures.
-pub struct Outcome {
-    /// The rows.
-    pub reproduced: Reproduced,
-    /// The parts that were simulated.
-    pub parts: Vec<Part>,
-    /// All points.
-    pub cells: Vec<MapCell>,
-}
-
 /// Simulates the parts with these names or in these groups; without names the statements, all if quick.
-pub fn run<R: Runner>(options: &Options, names: &[String], runner: &mut R) -> Result<Outcome, R::Error> {
-    let phases = options.seeds() as usize;
-    let parts = select(parts(options.quick), options.quick, names)?;
+fn plan(options: &Options, runner: &mut dyn Runner) -> Result<Reproduced, Failure> {
+    let phases = PAPER.seeds(options) as usize;
+    let parts = select(parts(options.quick), options.quick, &options.parts)?;
     let mut runs = Vec::new();
     for part in &parts {
         runs.push(run_part(part, phases, options, runner)?);
@@ -54,8 +55,32 @@ pub fn run<R: Runner>(options: &Options, names: &[String], runner: &mut R) -> Re
     let set = if set.is_empty() { String::new() } else { format!("; set: {}", set.join(", ")) };
     let conditions =
         format!("median over {phases} phases of the base round-trip time, a seed each{quick}{set}");
-    let (cells, rows) = (experiment.cells(), experiment.rows());
-    Ok(Outcome { reproduced: Reproduced { name: "tdd-pacing", conditions, about, rows }, parts, cells })
+    files(&parts, &experiment.cells(), options, runner)?;
+    Ok(Reproduced { conditions, about, rows: experiment.rows() })
+}
+
+/// Writes the points as a table, the pictures of packets, and the maps.
+fn files(
+    parts: &[Part],
+    cells: &[MapCell],
+    options: &Options,
+    runner: &mut dyn Runner,
+) -> Result<(), Failure> {
+    if runner.folder().is_none() {
+        return Ok(());
+    }
+    let mut files = Vec::new();
+    if let Some(edge) = parts.iter().find(|part| part.name == "edge") {
+        let (capacity_mbps, idle_ms) = probe(edge, &options.set, runner)?;
+        let [.., buffers, delays] = &edge.over(capacity_mbps, idle_ms, 1)[..] else {
+            unreachable!("four axes")
+        };
+        files.extend(packets::pictures(edge, &buffers.1[1], &delays.1[0], &options.set)?);
+    }
+    files.push((String::from("cells.csv"), csv(cells)));
+    files.extend(parts.iter().filter(|part| part.is_map()).flat_map(|part| maps::pictures(part, cells)));
+    let Some(folder) = runner.folder() else { return Ok(()) };
+    files.iter().try_for_each(|(name, text)| folder.write(name, text))
 }
 
 /// The parts that are named; without names the statements, all if quick.
@@ -74,12 +99,12 @@ fn select(mut all: Vec<Part>, quick: bool, names: &[String]) -> Result<Vec<Part>
     Ok(all)
 }
 
-fn run_part<R: Runner>(
+fn run_part(
     part: &Part,
     phases: usize,
     options: &Options,
-    runner: &mut R,
-) -> Result<Vec<Vec<RunResult>>, R::Error> {
+    runner: &mut dyn Runner,
+) -> Result<Vec<Vec<RunResult>>, Failure> {
     let grid = grid(part, phases, options, probe(part, &options.set, runner)?)?;
     runner.sweep(&part.name, &grid, 1)
 }
@@ -105,7 +130,7 @@ fn grid(
 }
 
 /// The rate that the cell of a part carries, in Mb/s, and its idle round trip in ms.
-pub fn probe<R: Runner>(part: &Part, set: &[String], runner: &mut R) -> Result<(f64, f64), R::Error> {
+fn probe(part: &Part, set: &[String], runner: &mut dyn Runner) -> Result<(f64, f64), Failure> {
     let (name, text) = scenario_file::built_in(part.cell.scenario);
     let settings = part.settings().into_iter().chain(set.to_vec()).chain(PROBE.map(str::to_owned));
     let settings: Vec<String> = settings.chain([String::from("station.count=1")]).collect();
@@ -114,6 +139,29 @@ pub fn probe<R: Runner>(part: &Part, set: &[String], runner: &mut R) -> Result<(
     let latency = CellFacts::of(scenario.cell().expect("the paper has a cell")).latency;
     let uplink = latency.uplink_with_configured_grant.unwrap_or(latency.uplink_first_pusch);
     Ok((capacity_mbps, latency.downlink.mean_ms + uplink.mean_ms))
+}
+
+/// `cells.csv`: a line for every point.
+fn csv(cells: &[MapCell]) -> String {
+    let mut text = String::from(
+        "part,control,pacing,buffer,rtt_ms,goodput_mbps,gain_percent,rtt_mean_ms,rtt_p95_ms,retransmitted_percent\n",
+    );
+    for cell in cells {
+        let (mean, p95) = cell.round_trip_ms;
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{:.3},{:.2},{mean:.3},{p95:.3},{:.3}",
+            cell.part,
+            cell.control,
+            cell.mode,
+            cell.buffer,
+            cell.rtt_ms,
+            cell.goodput_mbps,
+            cell.gain_percent,
+            cell.retransmitted_percent
+        );
+    }
+    text
 }
 
 #[cfg(test)]
@@ -142,5 +190,16 @@ mod tests {
             let points = grid.map(|grid| grid.points.len()).map_err(|error| error.to_string());
             assert!(points.as_ref().is_ok_and(|points| *points > 0), "{}: {points:?}", part.name);
         }
+    }
+
+    /// The columns of `cells.csv` are those of docs/results.md.
+    #[test]
+    fn the_columns_of_cells_are_described() {
+        let text = include_str!("../../../../../docs/results.md");
+        let section = text.split("\n## Cells\n").nth(1).unwrap().split("\n## ").next().unwrap();
+        let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+        let names: Vec<&str> =
+            cells.flat_map(|cell| cell.split(", ")).map(|name| name.trim_matches('`')).collect();
+        assert_eq!(names.join(","), csv(&[]).trim_end());
     }
 }

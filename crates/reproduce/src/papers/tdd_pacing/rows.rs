@@ -2,7 +2,7 @@
 
 use super::experiment::{At, Experiment};
 use super::parts::Part;
-use crate::reproduce::{Estimate, Row, Value};
+use crate::{Estimate, Row, Value};
 
 /// The modes that know the pattern.
 const TDD_MODES: [&str; 2] = ["tdd-published", "tdd"];
@@ -53,14 +53,10 @@ fn row(
         if low.is_finite() && high.is_finite() { value.within(low, high) } else { value }
     });
     Some(Row {
-        id,
-        quantity: quantity.to_owned(),
-        published,
-        axis: None,
-        values: values.collect(),
         holds: broken.is_empty(),
         holds_in_ci95: claims.iter().all(|claim| claim.holds(true)),
         why: why + more,
+        ..Row::of(id, quantity, published, values.collect())
     })
 }
 

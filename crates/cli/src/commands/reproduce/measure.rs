@@ -1,15 +1,13 @@
-//! `paceline reproduce router` with the kernel's TCP and forwarding, where this host can.
+//! Measures settings with the kernel's TCP and forwarding, where this host can.
 
-use super::options::Options;
+use super::args::Measure;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress;
-use crate::report::rates_over_time;
 use crate::results_folder::write_file;
 use anyhow::Context;
 use paceline_live::router;
-use paceline_sim::reproduce::Row;
-use paceline_sim::reproduce::router::measured::{Figures, Measured, Mode, Setting, settings};
+use paceline_reproduce::host::{Figures, Setting};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -17,17 +15,6 @@ use std::path::Path;
 const FILE: &str = "measured.json";
 /// Length of a setting after its warm-up, s. Chosen: past the first 3 s, and all settings in 10 minutes.
 const SECONDS: f64 = 3.0;
-
-/// Whether to measure.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Measure {
-    /// Where this host can: root, with `tc` and `ethtool`
-    Auto,
-    /// Simulate only
-    No,
-    /// Measure only
-    Only,
-}
 
 /// `measured.json`.
 #[derive(Default, Serialize, Deserialize)]
@@ -44,34 +31,34 @@ struct One {
     figures: Figures,
 }
 
-/// The measured rows; none if the host cannot measure, which is an error if nothing else was wanted.
-pub fn rows(options: &Options, measure: Measure) -> Outcome<Vec<Row>> {
+/// The figures of the settings; none if the host cannot measure, which is an error if nothing else was wanted.
+pub fn measure(
+    settings: &[Setting],
+    measure: Measure,
+    out: &Path,
+) -> Outcome<Option<Vec<(Setting, Figures)>>> {
     if measure == Measure::No {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     if let Some(problem) = router::problem() {
         if measure == Measure::Only {
             return Err(Failure::Failed(anyhow::anyhow!("measure: {problem}")));
         }
         output::message(&format!("not measured: {problem}\n"));
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    std::fs::create_dir_all(&options.out)
-        .with_context(|| format!("--out {}: cannot be written", options.out.display()))
+    std::fs::create_dir_all(out)
+        .with_context(|| format!("--out {}: cannot be written", out.display()))
         .map_err(Failure::Input)?;
-    let done = match run(&options.out, &settings(options.quick)) {
+    let done = match run(out, settings) {
         // The simulated rows are not lost with the measured ones.
         Err(Failure::Failed(error)) if measure == Measure::Auto => {
             output::message(&format!("not measured: {error:#}\n"));
-            return Ok(Vec::new());
+            return Ok(None);
         }
         done => done?,
     };
-    let all: Vec<(Setting, Figures)> =
-        done.settings.into_iter().map(|one| (one.setting, one.figures)).collect();
-    let measured = Measured(&all);
-    draw(&options.out, &measured)?;
-    Ok(measured.rows())
+    Ok(Some(done.settings.into_iter().map(|one| (one.setting, one.figures)).collect()))
 }
 
 /// The figures that an interrupted measurement has left in the folder.
@@ -116,32 +103,4 @@ fn run(out: &Path, settings: &[Setting]) -> Outcome<Done> {
     bar.finish_and_clear();
     done.settings.retain(|one| settings.contains(&one.setting));
     Ok(done)
-}
-
-/// Writes the pictures over time: one session by share of dropped ACKs, and two sessions by policer.
-fn draw(out: &Path, measured: &Measured<'_>) -> anyhow::Result<()> {
-    let plain = |setting: &Setting| {
-        (setting.rate_mbps, setting.sessions, setting.run) == (90, 1, 0)
-            && setting.control == "cubic"
-            && setting.mode == Mode::Published
-    };
-    let of_one = measured.0.iter().filter(|(setting, _)| plain(setting)).flat_map(|(setting, figures)| {
-        let name = format!("{}% dropped", setting.drop_percent);
-        figures.rates_over_time().into_iter().next().map(|points| (name, points))
-    });
-    let title = "Measured rate at 90 Mb/s over time, by share of dropped ACKs";
-    let picture = rates_over_time(title, &of_one.collect::<Vec<_>>());
-    write_file(&out.join("measured-rates.svg"), &picture).context("cannot write measured-rates.svg")?;
-    let two =
-        measured.0.iter().filter(|(setting, _)| setting.sessions == 2 && setting.exempt && setting.per_flow);
-    for (setting, figures) in two {
-        let lines: Vec<_> =
-            ["filtered", "unfiltered"].map(String::from).into_iter().zip(figures.rates_over_time()).collect();
-        let queue = setting.queue_bytes / 1000;
-        let name = format!("measured-sessions-{queue}kB.svg");
-        let title = format!("Measured rates of two sessions, one filtered at 80%, queue of {queue} kB");
-        write_file(&out.join(&name), &rates_over_time(&title, &lines))
-            .with_context(|| format!("cannot write {name}"))?;
-    }
-    Ok(())
 }

@@ -1,10 +1,11 @@
 //! The published behaviour of each TCP after a change of path that drops the former path's packets, on traces
 //! of the sender (Nardini, Stea, Virdis, IEEE VTC Spring 2016).
 
-use paceline_sim::reproduce::d2d::{SwitchTrace, TCPS, switch_settings, trace};
+use super::parts::{TCPS, switch_settings};
+use super::switch::{SwitchTrace, trace};
 use paceline_sim::scenario;
 
-const STATIC: &str = include_str!("../../../scenarios/d2d-static.toml");
+const STATIC: &str = include_str!("../../../../../scenarios/d2d-static.toml");
 
 fn of(tcp: &str, more: &[&str]) -> SwitchTrace {
     let tcp = TCPS.iter().find(|known| known.name == tcp).expect("a TCP of the experiment");

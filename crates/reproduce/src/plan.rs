@@ -3,7 +3,8 @@
 use crate::Row;
 use crate::host::{Figures, Setting};
 use paceline_sim::{RunResult, Scenario};
-use paceline_study::{Grid, InputError};
+use paceline_study::grid::axes;
+use paceline_study::{Grid, InputError, scenario_file};
 use serde_json::Value;
 
 /// Runs of each point, usually and in a quick reproduction. Chosen: the intervals of ten runs are narrow
@@ -59,6 +60,22 @@ pub struct Options {
     pub stations: Option<u32>,
     /// Seed of their places; 1 if left out.
     pub seed: Option<u64>,
+}
+
+/// A swept key and its values, as `paceline sweep --over` takes them. The last key changes fastest.
+pub(crate) type Axis = (&'static str, Vec<String>);
+
+/// A sweep of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
+    /// Name, also of its results folder.
+    pub name: String,
+    /// Built-in scenario.
+    pub scenario: &'static str,
+    /// Changes in all runs, as `--set` takes them.
+    pub set: Vec<String>,
+    /// Swept keys.
+    pub over: Vec<Axis>,
 }
 
 /// The end of a plan without rows.
@@ -131,7 +148,20 @@ pub(crate) fn conditions(seeds: u64, set: &[String]) -> String {
     runs + &set
 }
 
-/// Keys and values as options `--over`.
-pub(crate) fn over(axes: &[(&str, Vec<String>)]) -> Vec<String> {
-    axes.iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect()
+/// Settings as a plan passes them on.
+pub(crate) fn strings(settings: &[&str]) -> Vec<String> {
+    settings.iter().map(|setting| (*setting).to_owned()).collect()
+}
+
+/// The built-in scenario of this name with changes.
+pub(crate) fn scenario(name: &str, set: &[String]) -> Result<Scenario, InputError> {
+    let (_, text) = scenario_file::built_in(name);
+    Ok(scenario_file::parse(name, text, set)?)
+}
+
+/// The points of the built-in scenario of this name with changes, over swept keys and their values.
+pub(crate) fn grid(name: &str, set: &[String], over: &[Axis]) -> Result<Grid, InputError> {
+    let (_, text) = scenario_file::built_in(name);
+    let over: Vec<String> = over.iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect();
+    Grid::new(name.to_owned(), name, text, set, axes(&over)?)
 }

@@ -107,7 +107,10 @@ fn command(paper: &Paper) -> Command {
         Inputs::Stations => (Stations::augment_args(command), "stations"),
     };
     let (usual, quick) = paper.counts;
-    command.mut_arg(count, |arg| {
+    command.mut_args(|arg| {
+        if arg.get_id() != count {
+            return arg;
+        }
         let what = arg.get_help().map(ToString::to_string).unwrap_or_default();
         arg.help(format!("{what}: {usual} if left out, {quick} with --quick"))
     })

@@ -1,17 +1,6 @@
 //! Runs of the experiment, with the published values that they are compared with.
 
-/// A group of runs: a scenario with fixed and swept changes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// Name of the part and of its results folder.
-    pub name: &'static str,
-    /// Name of the built-in scenario.
-    pub scenario: &'static str,
-    /// Changes in all runs, as `--set` takes them.
-    pub set: Vec<String>,
-    /// Swept keys and their values, as `paceline sweep --over` takes them. The last key changes fastest.
-    pub over: Vec<(&'static str, Vec<String>)>,
-}
+use crate::plan::{Part, strings};
 
 /// Probe on 3G as published: rate (Mb/s), round-trip time (ms), loss (percent).
 pub(super) const PROBE_3G: [(f64, f64, f64); 8] = [
@@ -79,41 +68,50 @@ pub(super) const GOODPUT_TOLERANCE: f64 = 0.02;
 
 /// All parts of the experiment.
 pub fn parts() -> Vec<Part> {
-    let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<String>>();
     let rates = |probe: &[(f64, f64, f64)]| probe.iter().map(|(rate, ..)| format!("{rate} Mb/s")).collect();
-    let probe = |name, scenario, rates| Part {
-        name,
+    let probe = |name: &str, scenario, rates| Part {
+        name: name.to_owned(),
         scenario,
-        set: owned(&["station.traffic=udp"]),
+        set: strings(&["station.traffic=udp"]),
         over: vec![("station.udp_rate", rates)],
     };
     let source = || {
         let interval = |(rate, _): &(f64, f64)| format!("{:.0} us", SEGMENT_BYTES * 8.0 / rate);
         ("station.chunk_interval", SOURCE.iter().map(interval).collect::<Vec<String>>())
     };
-    let files = || ("station.file", owned(&FILES.map(|(name, _)| name)));
-    let conditions = || ("link.lte_early.rate", owned(&CONDITIONS.map(|(_, rate, ..)| rate)));
+    let files = || ("station.file", strings(&FILES.map(|(name, _)| name)));
+    let conditions = || ("link.lte_early.rate", strings(&CONDITIONS.map(|(_, rate, ..)| rate)));
     let chunk = "station.chunk=1460 B";
     let accelerated = "core.proxy=accelerator";
     let whole_run = ["run.duration=120 s", "run.warmup=0 s", "station.start_spread=0 s"];
     let (small, large) = ("accelerator-3g", "accelerator-lte");
-    let part = |name, scenario, set: &[&str], over| Part { name, scenario, set: owned(set), over };
+    let part = |name: &str, scenario, set: &[&str], over| Part {
+        name: name.to_owned(),
+        scenario,
+        set: strings(set),
+        over,
+    };
     vec![
         probe("probe-3g", small, rates(&PROBE_3G)),
         probe("probe-lte", large, rates(&PROBE_LTE)),
-        part("source-direct", small, &[chunk], vec![("tcp.congestion_control", owned(&CONTROLS)), source()]),
+        part(
+            "source-direct",
+            small,
+            &[chunk],
+            vec![("tcp.congestion_control", strings(&CONTROLS)), source()],
+        ),
         part(
             "source-accelerated",
             small,
             &[chunk, accelerated],
-            vec![("accelerator.profile", owned(&PROFILES)), source()],
+            vec![("accelerator.profile", strings(&PROFILES)), source()],
         ),
-        part("files-direct", small, &whole_run, vec![("tcp.receive_buffer", owned(&WINDOWS)), files()]),
+        part("files-direct", small, &whole_run, vec![("tcp.receive_buffer", strings(&WINDOWS)), files()]),
         part(
             "files-accelerated",
             small,
             &[&whole_run[..], &[accelerated]].concat(),
-            vec![("accelerator.profile", owned(&PROFILES)), files()],
+            vec![("accelerator.profile", strings(&PROFILES)), files()],
         ),
         part("lte-udp", large, &["station.traffic=udp", "station.udp_rate=150 Mb/s"], vec![conditions()]),
         part("lte-direct", large, &[], vec![conditions()]),
@@ -121,7 +119,7 @@ pub fn parts() -> Vec<Part> {
             "lte-accelerated",
             large,
             &[accelerated],
-            vec![("accelerator.profile", owned(&PROFILES)), conditions()],
+            vec![("accelerator.profile", strings(&PROFILES)), conditions()],
         ),
         part("window", small, &[], vec![]),
         // A constant rate: no round-trip time is below alpha or above beta.

@@ -13,7 +13,7 @@ const SOURCE_AXIS: &str = "rate of the source, Mb/s";
 
 /// The experiment: the runs of all parts.
 pub struct Experiment<'a> {
-    runs: BTreeMap<&'static str, &'a [Vec<RunResult>]>,
+    runs: BTreeMap<String, &'a [Vec<RunResult>]>,
 }
 
 impl<'a> Experiment<'a> {
@@ -28,7 +28,7 @@ impl<'a> Experiment<'a> {
             let points = part.over.iter().map(|(_, values)| values.len()).product::<usize>();
             assert_eq!(runs.len(), points, "runs of every point of {}", part.name);
         }
-        Self { runs: parts.iter().map(|part| part.name).zip(runs.iter().map(Vec::as_slice)).collect() }
+        Self { runs: parts.into_iter().map(|part| part.name).zip(runs.iter().map(Vec::as_slice)).collect() }
     }
     /// Rows of the probes' tables and rows 2a to 2g.
     pub fn rows(&self) -> Vec<Row> {

@@ -1,5 +1,7 @@
 //! Settings of the experiment.
 
+use crate::plan::{Part, strings};
+
 /// A TCP of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tcp {
@@ -62,19 +64,6 @@ pub const WINDOWS: [(&str, f64); 8] = [
     ("128 KiB", 128.0),
 ];
 
-/// A sweep.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// Name, also of its folder.
-    pub name: String,
-    /// Built-in scenario.
-    pub scenario: &'static str,
-    /// Changes to it.
-    pub set: Vec<String>,
-    /// Keys and values of the sweep; the last changes fastest.
-    pub over: Vec<(&'static str, Vec<String>)>,
-}
-
 /// The fates of the dynamic runs: as published, forwarded without losses, and on both paths for a time.
 const FATES: [(&str, &[&str]); 3] = [
     ("drop", &[]),
@@ -84,7 +73,6 @@ const FATES: [(&str, &[&str]); 3] = [
 
 /// All sweeps: the four routes over windows, and every TCP in the dynamic setting, with every fate.
 pub fn parts() -> Vec<Part> {
-    let strings = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
     let windows: Vec<&str> = WINDOWS.iter().map(|(window, _)| *window).collect();
     let mut all = Vec::new();
     for (name, [data, acks]) in ROUTES {
@@ -121,12 +109,15 @@ pub fn switch_settings(tcp: &Tcp) -> Vec<String> {
         "tcp.window_scale=true",
         "tcp.receive_buffer=128 KiB",
     ];
-    own.iter().chain(tcp.set).map(|set| (*set).to_owned()).collect()
+    strings(&[&own, tcp.set].concat())
 }
 
 /// Settings of `d2d-static` for one datagram and its answer on the direct link.
 pub fn timeline_settings() -> Vec<String> {
-    let own =
-        ["run.duration=3 s", "station.traffic=udp", "station.udp_rate=1 kb/s", "station.udp_payload=536 B"];
-    own.map(str::to_owned).to_vec()
+    strings(&[
+        "run.duration=3 s",
+        "station.traffic=udp",
+        "station.udp_rate=1 kb/s",
+        "station.udp_payload=536 B",
+    ])
 }

@@ -3,6 +3,7 @@
 use super::measured::Measured;
 use super::parts::{DROPS, Part, parts};
 use crate::host::{Mode, Setting};
+use crate::plan::strings;
 use paceline_report::{html, over_time};
 use paceline_sim::simulate;
 use paceline_study::{InputError, scenario_file};
@@ -15,8 +16,7 @@ pub(super) fn simulated(set: &[String]) -> Result<String, InputError> {
         let wanted = format!("start-90-{drop}");
         let part: Option<&Part> = all.iter().find(|part| part.name == wanted);
         let Some(part) = part else { continue };
-        let set: Vec<String> =
-            [String::from("run.sample=100 ms")].into_iter().chain(set.iter().cloned()).collect();
+        let set = [strings(&["run.sample=100 ms"]), set.to_vec()].concat();
         let scenario = scenario_file::parse("router.toml", &part.scenario, &set)?;
         let run = simulate(&scenario, scenario.run.seed, None, &mut |_| {});
         let bytes = |pair: &[paceline_sim::results::Sample]| {

@@ -2,12 +2,13 @@
 //! pattern.
 
 use super::parts::Part;
+use crate::plan::{scenario, strings};
 use paceline_net::{Instant, Packet};
 use paceline_report::html;
 use paceline_report::picture::{Panel, packets};
 use paceline_sim::cell_facts::CellFacts;
 use paceline_sim::{Capture, Scenario, simulate};
-use paceline_study::{InputError, scenario_file};
+use paceline_study::InputError;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -35,7 +36,6 @@ pub(super) fn pictures(
     delay: &str,
     set: &[String],
 ) -> Result<Vec<(String, String)>, InputError> {
-    let (name, text) = scenario_file::built_in(part.cell.scenario);
     let (mut over_slots, mut folded) = (Vec::new(), Vec::new());
     let mut facts = None;
     for mode in ["none", "linux", "tdd-published", "tdd"] {
@@ -45,14 +45,8 @@ pub(super) fn pictures(
             format!("tcp.pacing={mode}"),
             String::from("tcp.congestion_control=cubic"),
         ];
-        let all: Vec<String> = part
-            .settings()
-            .into_iter()
-            .chain(set.to_vec())
-            .chain(SHORT.map(str::to_owned))
-            .chain(own)
-            .collect();
-        let scenario = scenario_file::parse(&name, text, &all)?;
+        let all = [part.settings(), set.to_vec(), strings(&SHORT), own.to_vec()].concat();
+        let scenario = scenario(part.cell.scenario, &all)?;
         let cell = facts.get_or_insert_with(|| CellFacts::of(scenario.cell().expect("the paper has a cell")));
         let period = cell.period_ms;
         let first = (FROM_MS / period).ceil() * period;

@@ -3,14 +3,15 @@
 use paceline_live::service::log::{self, Level};
 use paceline_sim::ScenarioError;
 use paceline_study::InputError;
-use std::fmt;
 use std::process::ExitCode;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Bad usage or input: the user has to change it. Exit code 2.
+    #[error("{0:#}")]
     Input(anyhow::Error),
     /// Any other failure. Exit code 1.
+    #[error("{0:#}")]
     Failed(anyhow::Error),
 }
 
@@ -49,15 +50,6 @@ impl From<ScenarioError> for Failure {
         Self::Input(error.into())
     }
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Input(error) | Self::Failed(error)) = self;
-        write!(f, "{error:#}")
-    }
-}
-
-impl std::error::Error for Failure {}
 
 impl From<Failure> for paceline_reproduce::Failure {
     fn from(failure: Failure) -> Self {

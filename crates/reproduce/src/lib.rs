@@ -5,7 +5,7 @@
 //! [`plan`] names scenarios and seeds, a [`Runner`] simulates them, the rows ([`Row`]) set their results beside
 //! the published values and judge the published statements, [`table`] and [`page`] show the rows.
 //!
-//! Pure: a runner has the threads, the files and the host.
+//! A runner has the threads, the files and the host.
 #![forbid(unsafe_code)]
 
 pub mod host;
@@ -47,5 +47,20 @@ impl Paper {
             return Err(InputError::text(format!("parts: {} has none, only {others}", self.name)).into());
         }
         (self.plan)(options, runner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_stands_in_the_document_and_every_tour_names_one() {
+        let page = include_str!("../../../docs/reproduce.md");
+        assert!(PAPERS.iter().all(|paper| page.contains(&format!("\n| `{}` |", paper.name))));
+        let tours =
+            include_str!("../../../web/page/tours.js").split("The whole experiment: paceline reproduce ");
+        let named: Vec<_> = tours.skip(1).map(|text| text.split('.').next().unwrap_or_default()).collect();
+        assert!(named.len() >= 5 && named.iter().all(|name| find(name).is_ok()), "{named:?}");
     }
 }

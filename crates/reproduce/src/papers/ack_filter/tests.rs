@@ -95,7 +95,7 @@ fn close(ours: Option<f64>, expected: f64) {
 fn every_row_holds_for_runs_as_published() {
     let points = as_published();
     let rows = Experiment::new(NETWORK, &points).rows();
-    let ids: Vec<&str> = rows.iter().map(|row| row.id).collect();
+    let ids: Vec<&str> = rows.iter().map(|row| &*row.id).collect();
     assert_eq!(ids, ["1a", "1b", "1c", "1d", "1e", "1f", "1g", "1h", "1i"]);
     for row in &rows {
         assert!(row.holds, "{row:?}");
@@ -134,7 +134,7 @@ fn rows_fail_for_runs_of_the_opposite_direction() {
     let goodput = |scheme: usize, stations: u64| [20.0 + stations as f64 / 10.0, 8.0 - 2.0 * scheme as f64];
     let points = points(goodput, |scheme| [100 + scheme as u64, 100]);
     let rows = Experiment::new(NETWORK, &points).rows();
-    let held: Vec<&str> = rows.iter().filter(|row| row.holds).map(|row| row.id).collect();
+    let held: Vec<&str> = rows.iter().filter(|row| row.holds).map(|row| &*row.id).collect();
     assert!(held.is_empty(), "{held:?}");
 }
 

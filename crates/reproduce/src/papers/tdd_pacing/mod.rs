@@ -171,7 +171,7 @@ fn csv(cells: &[MapCell]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use *;
+    use super::*;
 
     #[test]
     fn a_group_has_its_parts_and_an_unknown_part_is_refused() {

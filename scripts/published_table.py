@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the table of docs/validation.md, published values beside ours, from a folder of `paceline reproduce`.
+"""Prints the table of docs/validation.md from the folder of `paceline reproduce measured`.
 
 usage: scripts/published_table.py FOLDER
 """
@@ -15,7 +15,7 @@ RULE = "|---|---|---|---|---:|---|---|"
 
 
 def line(row: dict[str, str], first: bool) -> str:
-    """The line of a value; the spread stands beside the published one, the cells of its row in its first line."""
+    """The line of a value; the cells of its row stand in the row's first line."""
     low, high = (f"{float(row[key]):g}" if row[key] else "" for key in ("spread_low", "spread_high"))
     value = f"{float(row['published']):g}" if row["published"] else ""
     spread = f"{low} to {high}" if low else ""

@@ -190,7 +190,7 @@ mod tests {
     fn a_line_of_the_csv_has_numbers_or_empty_fields() {
         let csv = csv(&[row()]);
         let lines: Vec<&str> = csv.lines().collect();
-        let expected = "2b,\"goodput, 3G\",b,Mb/s,1.650000,1.700000,0.100000,0.050000,3.030000,,,,true,false";
+        let expected = "2b,\"goodput, 3G\",b,Mb/s,1.650000,1.700000,0.100000,0.050000,3.030303,,,,true,false";
         assert_eq!((lines.len(), lines[2]), (3, expected));
     }
 }

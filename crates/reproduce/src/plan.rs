@@ -1,4 +1,4 @@
-//! What an experiment is, what its plan is given, and what it gives.
+//! An experiment: its name and options, its plan with the runner that simulates for it, and the outcome.
 
 use crate::Row;
 use crate::host::{Figures, Setting};
@@ -15,7 +15,7 @@ pub(crate) const SEEDS: (u64, u64) = (10, 2);
 pub struct Paper {
     /// Name, as `paceline reproduce` takes it.
     pub name: &'static str,
-    /// What is repeated, in a line.
+    /// The experiment in a line of the help.
     pub about: &'static str,
     /// Its options.
     pub inputs: Inputs,

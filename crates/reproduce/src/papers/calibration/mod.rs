@@ -1,5 +1,5 @@
-//! 3GPP's calibration of system-level simulators (TR 38.901 7.8.1): distributions of geometry and coupling loss
-//! in the deployments.
+//! 3GPP's calibration of system-level simulators (TR 38.901 7.8.1): distributions of geometry and coupling
+//! loss in the deployments.
 
 mod rows;
 
@@ -7,8 +7,8 @@ use crate::plan::{Failure, Inputs, Options, Paper, Reproduced, Runner};
 use rows::{largest_difference, rows};
 use serde_json::json;
 
-/// The experiment. Chosen: the percentiles of a hundred thousand stations have two decimals; ten thousand take
-/// a second, and one decimal.
+/// The experiment. Chosen: the percentiles of a hundred thousand stations have two decimals, those of ten
+/// thousand, which take a second, one.
 pub static PAPER: Paper = Paper {
     name: "calibration",
     about: "Downlink geometry and coupling loss of 3GPP's deployments, beside 3GPP's own",

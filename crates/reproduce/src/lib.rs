@@ -2,8 +2,8 @@
 //!
 //! [`PAPERS`] is the table of the experiments; the command line, Python and the report read it. Each has a
 //! folder in [`papers`] with its settings, published values, plan, rows and pictures. Data moves one way: the
-//! plan names scenarios and seeds, a [`Runner`] simulates them, the rows ([`Row`]) set their results beside the
-//! published values and judge the published statements, [`table`] and [`page`] show the rows.
+//! plan names scenarios and seeds, a [`Runner`] simulates them, the rows ([`Row`]) set their results beside
+//! the published values and judge the published statements, [`table`] and [`page`] show the rows.
 //!
 //! A runner has the threads, the files and the host.
 #![forbid(unsafe_code)]

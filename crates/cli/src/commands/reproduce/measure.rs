@@ -31,7 +31,7 @@ struct One {
     figures: Figures,
 }
 
-/// The figures of the settings; none if the host cannot measure. That is an error if nothing else was wanted.
+/// The figures of the settings; none where the host cannot measure, an error if nothing else was wanted.
 pub fn measure(
     settings: &[Setting],
     measure: Measure,

@@ -5,11 +5,17 @@
 //! time of signalling (§5.3.7) RLC of both directions is re-established. The buffers above RLC keep their
 //! packets. The station learns of a failure that the eNB detects in the same slot.
 
-use super::config::{CellConfig, ForwardingConfig, Handover, StationConfig, StationLink};
-use super::link::Link;
-use super::mobility::Forwarding;
-use super::ports::{CORE, station_port};
-use crate::adaptation::LinkAdaptation;
+mod forwarding;
+mod link;
+mod stations;
+
+pub(super) use forwarding::Forwarding;
+pub(super) use link::Link;
+pub(super) use stations::Stations;
+
+use super::config::{
+    CORE, Carrier, CellConfig, ForwardingConfig, Handover, StationConfig, StationLink, station_port,
+};
 use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
 use crate::bearer::{Bearer, Fate};
 use crate::duplex::{Direction, Duplex};
@@ -21,9 +27,9 @@ use crate::mac::scheduling_request::{ProactiveGrants, UplinkAccess};
 use crate::mcs::Mcs;
 use crate::prb::PrbSet;
 use crate::rat::Rat;
+use crate::rlc::Reassembled;
 use crate::slot::{Slot, SlotSpan};
-use crate::timing::Timing;
-use paceline_net::{DropReason, DropTail, Duration, Instant, Output, Stream};
+use paceline_net::{DropReason, DropTail, Duration, Instant, Output, Packet, Stream};
 use std::collections::VecDeque;
 
 pub(crate) struct Grant {
@@ -81,8 +87,7 @@ pub(crate) struct Station {
 impl Station {
     pub fn new(
         config: StationConfig,
-        cell: &CellConfig,
-        timing: &Timing,
+        carrier: &Carrier,
         network: Option<&Network>,
         index: usize,
         seed: u64,
@@ -108,6 +113,7 @@ impl Station {
                 panic!("a station is placed in a deployment, and there is none")
             }
         };
+        let (cell, timing) = (&carrier.config, &carrier.timing);
         let pdcp = cell.rat.pdcp(cell.numerology);
         let bearer = |buffer| Bearer::new(buffer, pdcp, cell.rlc, cell.t_reordering);
         let downlink_buffer = Box::new(DropTail::new(cell.downlink_buffer));
@@ -158,24 +164,18 @@ impl Station {
         &mut self,
         slot: Slot,
         periodic: bool,
-        (cell, adaptation): (&CellConfig, &LinkAdaptation),
+        carrier: &Carrier,
         network: &mut Option<Network>,
     ) {
         if periodic || slot >= self.cqi_changes_at {
-            self.renew_cqi(slot, periodic, (cell, adaptation), network);
+            self.renew_cqi(slot, periodic, carrier, network);
         }
     }
-    fn renew_cqi(
-        &mut self,
-        slot: Slot,
-        periodic: bool,
-        (cell, adaptation): (&CellConfig, &LinkAdaptation),
-        network: &mut Option<Network>,
-    ) {
-        let (most, delay) = (cell.cqi_period + cell.cqi_delay, cell.cqi_delay);
+    fn renew_cqi(&mut self, slot: Slot, periodic: bool, carrier: &Carrier, network: &mut Option<Network>) {
+        let (most, delay) = (carrier.config.cqi_period + carrier.config.cqi_delay, carrier.config.cqi_delay);
         let stale = self.cqi_reports.back().is_none_or(|(due, _)| slot.since(*due) > most);
         if periodic || stale {
-            let report = self.radio.measure_cqi(adaptation, network, slot);
+            let report = self.radio.measure_cqi(&carrier.adaptation, network, slot);
             if stale {
                 self.cqi_reports.clear();
             }
@@ -191,21 +191,19 @@ impl Station {
         self.cqi_changes_at = self.cqi_reports.get(1).map_or(too_old, |(due, _)| too_old.min(*due));
     }
     /// The downlink MCS for the report in use by the scheduler.
-    pub fn downlink_mcs(
-        &mut self,
-        (cell, adaptation): (&CellConfig, &LinkAdaptation),
-        network: &mut Option<Network>,
-    ) -> Option<Mcs> {
+    pub fn downlink_mcs(&mut self, carrier: &Carrier, network: &mut Option<Network>) -> Option<Mcs> {
         let (_, report) = self.cqi_reports.front_mut()?;
-        let quality = self.radio.quality(adaptation, network, report);
-        adaptation.downlink_mcs(quality, cell.outer_loop.then_some(self.downlink.outer_loop_db))
+        let quality = self.radio.quality(&carrier.adaptation, network, report);
+        carrier
+            .adaptation
+            .downlink_mcs(quality, carrier.config.outer_loop.then_some(self.downlink.outer_loop_db))
     }
     /// The uplink MCS for the eNB's SINR estimate, and the largest number of PRBs within the station's power.
     /// Also chooses the next TPC command.
     pub fn uplink_mcs(
         &mut self,
         slot: Slot,
-        (cell, adaptation): (&CellConfig, &LinkAdaptation),
+        carrier: &Carrier,
         network: &mut Option<Network>,
     ) -> Option<(Mcs, u16)> {
         let sinr = self.radio.estimate_uplink(network, self.cell, slot);
@@ -213,9 +211,10 @@ impl Station {
             let outstanding: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
             self.next_tpc_db = self.headroom_estimate.command_db(target - sinr - outstanding);
         }
-        let max_prb = self.headroom_estimate.max_prbs(cell.uplink_prb, self.next_tpc_db);
+        let max_prb = self.headroom_estimate.max_prbs(carrier.config.uplink_prb, self.next_tpc_db);
         let correction_db = self.uplink.outer_loop_db;
-        let mcs = adaptation.uplink_mcs(sinr, correction_db, cell.max_uplink_mcs, cell.max_harq_tx)?;
+        let CellConfig { max_uplink_mcs, max_harq_tx, .. } = carrier.config;
+        let mcs = carrier.adaptation.uplink_mcs(sinr, correction_db, max_uplink_mcs, max_harq_tx)?;
         Some((mcs, max_prb))
     }
     pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, (prbs, n_prb): (PrbSet, u16)) {
@@ -241,9 +240,9 @@ impl Station {
         &mut self,
         slot: Slot,
         grant: &Grant,
-        network: &Option<Network>,
+        network: Option<&Network>,
     ) -> Option<HeadroomReport> {
-        let (placed, network) = (self.radio.placed_mut()?, network.as_ref()?);
+        let (placed, network) = (self.radio.placed_mut()?, network?);
         let n_prb = grant.n_prb;
         network.apply_tpc(placed, n_prb, grant.tpc_db);
         let due = self.headroom_timers.due(slot, network.headroom_config(), placed.coupling_loss_db());
@@ -301,8 +300,11 @@ impl Station {
     }
     /// Whether the eNB would grant PUSCH of `sent_at` for new data.
     pub fn wants_grant(&self, sent_at: Slot) -> bool {
-        let msg3 = self.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some());
-        self.estimate.bytes() > 0 && self.connected() && !msg3
+        self.estimate.bytes() > 0 && self.connected() && !self.sends_msg3(sent_at)
+    }
+    /// Whether a response granted the first transmission of a Msg3 in a slot.
+    pub fn sends_msg3(&self, sent_at: Slot) -> bool {
+        self.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some())
     }
     /// Counts a grant of `n_prb` PRBs and the reason why it is smaller than the demand.
     pub fn count_grant(&mut self, rat: &Rat, n_prb: u16) {
@@ -332,8 +334,60 @@ impl Station {
     pub fn connected(&self) -> bool {
         self.connected
     }
+    /// A packet enters the buffer of its direction; one that follows a handover may be forwarded first.
+    pub fn enter(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        packet: Packet,
+        output: &mut VecDeque<Output>,
+    ) {
+        if direction == Direction::Down {
+            let arrived = match &mut self.forwarding {
+                Some(forwarding) => forwarding.arrive(now, packet),
+                None => Some(packet),
+            };
+            if let Some(packet) = arrived {
+                self.downlink.bearer.buffer.push(now, packet);
+                self.downlink.collect_dropped(output);
+            }
+            return;
+        }
+        let was_empty = self.uplink.bearer.buffer.packets() == 0 && self.uplink_available() == 0;
+        self.count_grant_wait(now);
+        self.uplink.bearer.buffer.push(now, packet);
+        if was_empty {
+            self.access.on_data_in_empty_buffer(now);
+        }
+        self.uplink.collect_dropped(output);
+    }
+    /// Delivers the decoded PDUs of both directions that are due. Returns whether the radio link has failed.
+    pub fn deliver(
+        &mut self,
+        slot: Slot,
+        now: Instant,
+        reassembled: &mut Vec<Reassembled>,
+        output: &mut VecDeque<Output>,
+    ) -> bool {
+        self.count_window_stalls();
+        if !self.downlink.delivery_due(slot) && !self.uplink.delivery_due(slot) {
+            return false;
+        }
+        if self.downlink.mac.delivery_due(slot) || self.uplink.mac.delivery_due(slot) {
+            self.active_at = Some(slot);
+        }
+        // In AM, a delivery can create uplink data: a status report or a retransmission.
+        let was_empty = self.uplink.bearer.rlc.is_am() && self.uplink_available() == 0;
+        let Self { downlink, uplink, .. } = self;
+        downlink.deliver(&mut uplink.bearer, slot, reassembled, output);
+        uplink.deliver(&mut downlink.bearer, slot, reassembled, output);
+        if was_empty && self.uplink_available() > 0 {
+            self.access.on_data_in_empty_buffer(now);
+        }
+        self.count_radio_link_failures()
+    }
     /// Counts the slot for each direction in which a full window of RLC holds data back.
-    pub fn count_window_stalls(&mut self) {
+    fn count_window_stalls(&mut self) {
         for link in [&mut self.downlink, &mut self.uplink] {
             if link.bearer.window_stalled() {
                 link.mac.stats.window_stalls += SlotSpan(1);
@@ -341,7 +395,7 @@ impl Station {
         }
     }
     /// Counts the radio-link failures that RLC reports; returns whether there is one.
-    pub fn count_radio_link_failures(&mut self) -> bool {
+    fn count_radio_link_failures(&mut self) -> bool {
         [&mut self.downlink, &mut self.uplink].map(Link::count_radio_link_failure).contains(&true)
     }
     /// The radio link has failed: the station loses its connection.

@@ -7,7 +7,7 @@
 //! [`ConfiguredGrant::capacity`], which scenarios refuse, have no configured grant. Left out: type 2,
 //! repetitions, autonomous retransmissions.
 
-use super::config::CellConfig;
+use crate::cell::config::CellConfig;
 use crate::mcs::Mcs;
 use crate::nr::config::ConfiguredGrant;
 use crate::prb::PrbSet;
@@ -16,13 +16,13 @@ use crate::slot::{Slot, SlotSpan};
 
 /// The occasion of a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Occasion {
+pub(in crate::cell) struct Occasion {
     offset: SlotSpan,
     pub prbs: PrbSet,
 }
 
 /// The configured grants of all cells.
-pub(super) struct ConfiguredGrants {
+pub(in crate::cell) struct ConfiguredGrants {
     period: SlotSpan,
     pub mcs: Option<Mcs>,
     /// By station.

@@ -5,10 +5,13 @@
 //! time of signalling (§5.3.7) RLC of both directions is re-established. The buffers above RLC keep their
 //! packets. The station learns of a failure that the eNB detects in the same slot.
 
+mod cqi;
 mod forwarding;
 mod link;
+mod power;
 mod stations;
 
+pub(super) use cqi::measures_cqi;
 pub(super) use forwarding::Forwarding;
 pub(super) use link::Link;
 pub(super) use stations::Stations;
@@ -16,12 +19,12 @@ pub(super) use stations::Stations;
 use super::config::{
     CORE, Carrier, CellConfig, ForwardingConfig, Handover, StationConfig, StationLink, station_port,
 };
-use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
+use crate::air::{Network, StatedChannel, StationRadio};
 use crate::bearer::{Bearer, Fate};
-use crate::duplex::{Direction, Duplex};
+use crate::duplex::Direction;
 use crate::mac::buffer_estimate::BufferEstimate;
 use crate::mac::pdu::Sender;
-use crate::mac::power_headroom::{HeadroomEstimate, HeadroomReport, HeadroomTimers};
+use crate::mac::power_headroom::HeadroomReport;
 use crate::mac::random_access::{Cause, Procedure};
 use crate::mac::scheduling_request::{ProactiveGrants, UplinkAccess};
 use crate::mcs::Mcs;
@@ -29,7 +32,9 @@ use crate::prb::PrbSet;
 use crate::rat::Rat;
 use crate::rlc::Reassembled;
 use crate::slot::{Slot, SlotSpan};
+use cqi::CqiReports;
 use paceline_net::{DropReason, DropTail, Duration, Instant, Output, Packet, Stream};
+use power::PowerLoop;
 use std::collections::VecDeque;
 
 pub(crate) struct Grant {
@@ -60,15 +65,10 @@ pub(crate) struct Station {
     pub active_at: Option<Slot>,
     /// PRBs for the estimated buffer within the station's power, and whether the power limits them.
     pub uplink_demand: (u16, bool),
-    /// CQI reports with the slot of their first use. The front one is in use, the others are not yet.
-    cqi_reports: VecDeque<(Slot, CqiReport)>,
-    /// The slot in which another of them comes into use, or the last one is too old.
-    cqi_changes_at: Slot,
+    cqi: CqiReports,
     /// Without a connection the station neither sends nor receives data.
     connected: bool,
-    headroom_timers: HeadroomTimers,
-    headroom_estimate: HeadroomEstimate,
-    next_tpc_db: f64,
+    power: PowerLoop,
     pub procedure: Option<Box<Procedure>>,
     /// Slot of the radio-link failure after which the connection is not re-established yet.
     failed_at: Option<Slot>,
@@ -140,12 +140,9 @@ impl Station {
             granted_for: Slot(0),
             active_at: None,
             uplink_demand: (0, false),
-            cqi_reports: VecDeque::new(),
-            cqi_changes_at: Slot(0),
+            cqi: CqiReports::new(),
             connected: cell.random_access.connected_at_start,
-            headroom_timers: HeadroomTimers::default(),
-            headroom_estimate: HeadroomEstimate::default(),
-            next_tpc_db: 0.0,
+            power: PowerLoop::default(),
             procedure: None,
             failed_at: None,
             left_at: None,
@@ -156,10 +153,7 @@ impl Station {
         }
     }
 
-    /// Reports the CQI if it is due, in a slot with downlink symbols; `periodic`: whether the slot has a
-    /// periodic report ([`measures_cqi`]). Stations report also while they are idle; after slots that were
-    /// skipped, the report in use is one of the present slot.
-    #[inline]
+    /// Reports the CQI if it is due: see [`CqiReports::report`].
     pub fn report_cqi(
         &mut self,
         slot: Slot,
@@ -167,32 +161,11 @@ impl Station {
         carrier: &Carrier,
         network: &mut Option<Network>,
     ) {
-        if periodic || slot >= self.cqi_changes_at {
-            self.renew_cqi(slot, periodic, carrier, network);
-        }
-    }
-    fn renew_cqi(&mut self, slot: Slot, periodic: bool, carrier: &Carrier, network: &mut Option<Network>) {
-        let (most, delay) = (carrier.config.cqi_period + carrier.config.cqi_delay, carrier.config.cqi_delay);
-        let stale = self.cqi_reports.back().is_none_or(|(due, _)| slot.since(*due) > most);
-        if periodic || stale {
-            let report = self.radio.measure_cqi(&carrier.adaptation, network, slot);
-            if stale {
-                self.cqi_reports.clear();
-            }
-            let due = if stale { slot } else { slot + delay };
-            self.cqi_reports.push_back((due, report));
-        }
-        while self.cqi_reports.get(1).is_some_and(|(due, _)| *due <= slot) {
-            if let (Some((_, report)), Some(network)) = (self.cqi_reports.pop_front(), network.as_mut()) {
-                network.recycle(report);
-            }
-        }
-        let too_old = self.cqi_reports.back().map_or(slot, |(due, _)| *due + most + SlotSpan(1));
-        self.cqi_changes_at = self.cqi_reports.get(1).map_or(too_old, |(due, _)| too_old.min(*due));
+        self.cqi.report(slot, periodic, carrier, &mut self.radio, network);
     }
     /// The downlink MCS for the report in use by the scheduler.
     pub fn downlink_mcs(&mut self, carrier: &Carrier, network: &mut Option<Network>) -> Option<Mcs> {
-        let (_, report) = self.cqi_reports.front_mut()?;
+        let report = self.cqi.in_use()?;
         let quality = self.radio.quality(&carrier.adaptation, network, report);
         carrier
             .adaptation
@@ -209,17 +182,16 @@ impl Station {
         let sinr = self.radio.estimate_uplink(network, self.cell, slot);
         if let Some(target) = network.as_ref().and_then(Network::tpc_target_db) {
             let outstanding: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
-            self.next_tpc_db = self.headroom_estimate.command_db(target - sinr - outstanding);
+            self.power.choose_command(target - sinr - outstanding);
         }
-        let max_prb = self.headroom_estimate.max_prbs(carrier.config.uplink_prb, self.next_tpc_db);
+        let max_prb = self.power.max_prbs(carrier.config.uplink_prb);
         let correction_db = self.uplink.outer_loop_db;
         let CellConfig { max_uplink_mcs, max_harq_tx, .. } = carrier.config;
         let mcs = carrier.adaptation.uplink_mcs(sinr, correction_db, max_uplink_mcs, max_harq_tx)?;
         Some((mcs, max_prb))
     }
     pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, (prbs, n_prb): (PrbSet, u16)) {
-        self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
-        let tpc_db = self.next_tpc_db;
+        let tpc_db = self.power.command(sent_at);
         self.granted_for = sent_at;
         self.grants.push_back(Grant { sent_at, process, new_data: true, mcs, prbs, n_prb, tpc_db });
     }
@@ -242,11 +214,7 @@ impl Station {
         grant: &Grant,
         network: Option<&Network>,
     ) -> Option<HeadroomReport> {
-        let (placed, network) = (self.radio.placed_mut()?, network?);
-        let n_prb = grant.n_prb;
-        network.apply_tpc(placed, n_prb, grant.tpc_db);
-        let due = self.headroom_timers.due(slot, network.headroom_config(), placed.coupling_loss_db());
-        due.then(|| network.headroom(placed, n_prb))
+        self.power.apply(slot, grant, self.radio.placed_mut()?, network?)
     }
     /// Resets closed-loop power control at random access (TS 36.213 §5.1.1.1), and the headroom reports with
     /// it.
@@ -254,18 +222,17 @@ impl Station {
         if let Some(placed) = self.radio.placed_mut() {
             placed.reset_tpc_correction();
         }
-        self.headroom_timers = HeadroomTimers::default();
-        self.headroom_estimate = HeadroomEstimate::default();
+        self.power.reset();
     }
     pub fn on_headroom_sent(&mut self, slot: Slot, report: HeadroomReport) {
         let Some(placed) = self.radio.placed() else { return };
-        self.headroom_timers.on_report(slot, placed.coupling_loss_db());
+        self.power.on_report_sent(slot, placed);
         self.access.stats.headroom_reports += 1;
         self.access.stats.headroom_index_sum += report.counted_db();
     }
     /// The eNB decoded a headroom report whose block was first sent in `sent_at`.
     pub fn on_headroom(&mut self, report: HeadroomReport, sent_at: Slot) {
-        self.headroom_estimate.on_report(report, sent_at);
+        self.power.on_report(report, sent_at);
     }
 
     /// Bytes available for uplink transmission: in the buffer, in RLC, and the status report about the
@@ -457,10 +424,9 @@ impl Station {
         }
         self.reset_mac(now, DropReason::PathSwitch, output);
     }
-    /// Reports of the former cell's channel say nothing about that of the present one.
+    /// The station's channel is another one: that of its present cell.
     pub fn forget_reports(&mut self) {
-        self.cqi_reports.clear();
-        self.cqi_changes_at = Slot(0);
+        self.cqi.forget();
     }
     /// MAC of both directions is reset, grants are deleted.
     fn reset_mac(&mut self, now: Instant, reason: DropReason, output: &mut VecDeque<Output>) {
@@ -518,31 +484,5 @@ impl Station {
             && self.procedure.is_none()
             && self.target.is_none()
             && self.forwarding.is_none()
-    }
-}
-
-/// Whether a periodic report is measured in a slot. A report whose slot has no downlink symbols is measured
-/// in the next one that has: the CSI reference resource is a slot with downlink (TS 38.214 §5.2.2.5, TS
-/// 36.213 §7.2.3).
-pub fn measures_cqi(duplex: &Duplex, period: SlotSpan, slot: Slot) -> bool {
-    duplex.next(Slot(slot.0 - slot.within(period).0), Direction::Down) == slot
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use paceline_net::SlotPattern;
-
-    #[test]
-    fn reports_that_are_due_in_uplink_slots_are_measured_in_the_next_slot_with_downlink() {
-        let measured = |duplex: &Duplex, period, slots| {
-            let in_slot = |slot: &u64| measures_cqi(duplex, SlotSpan(period), Slot(*slot));
-            (0..slots).filter(in_slot).collect::<Vec<u64>>()
-        };
-        let tdd = Duplex::Tdd(SlotPattern::from_letters("DDDSU", 1).unwrap());
-        // Slot 64 is the U slot of its pattern.
-        assert_eq!(measured(&tdd, 16, 100), [0, 16, 32, 48, 65, 80, 96]);
-        assert_eq!(measured(&tdd, 1, 7), [0, 1, 2, 3, 5, 6]);
-        assert_eq!(measured(&Duplex::Fdd, 16, 70), [0, 16, 32, 48, 64]);
     }
 }

@@ -6,12 +6,13 @@
 
 use super::air::Air;
 use super::config::{Carrier, CellConfig, StationConfig};
+use super::configured::ConfiguredGrants;
 use super::downlink::{DownlinkScheduling, Room};
 use super::mobility::{Command, HandoverCause, HandoverRecord, Handovers, Movement, accessed_at};
 use super::observers::{BlockSink, Observers, StepSink};
 use super::random_access::{RandomAccess, Step, resolve_by_msg4};
 use super::station::{Station, Stations};
-use super::uplink::{ConfiguredGrants, Pusch, PuschSlot, UplinkScheduling, process_feedback};
+use super::uplink::{Pusch, PuschSlot, UplinkScheduling, process_feedback};
 use crate::air::{Network, served_cells};
 use crate::bearer::Fate;
 use crate::duplex::Direction;

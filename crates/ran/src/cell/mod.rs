@@ -10,6 +10,7 @@
 //! - `node`: ports, routes, packets that wait for processing, the next slot; `enb` holds the parts below.
 //! - `config`: parameters, and what follows from them.
 //! - `station`: the stations, each with its two directions.
+//! - `configured`: configured grants of the uplink.
 //! - `random_access`, `uplink`, `downlink`: the eNB's side of each.
 //! - `air`: the transmissions of a slot.
 //! - `mobility`: movement, measurements, changes of the serving cell.
@@ -17,6 +18,7 @@
 
 mod air;
 mod config;
+mod configured;
 mod downlink;
 mod enb;
 mod mobility;

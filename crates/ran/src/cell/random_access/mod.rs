@@ -15,7 +15,7 @@ use super::air::Air;
 use super::config::Carrier;
 use super::downlink::Room;
 use super::station::{Station, Stations};
-use super::uplink::ConfiguredGrants;
+use super::configured::ConfiguredGrants;
 use crate::air::Transmission;
 use crate::duplex::Direction;
 use crate::mac::harq::{BlockKind, TransportBlock};

@@ -1,11 +1,8 @@
 //! The uplink of a cell in one slot: the eNB processes HARQ feedback and scheduling requests and grants PUSCH
-//! of a later slot (`scheduling`; TS 36.213 §8), configured grants need no request (`configured`), and the
-//! stations transmit (`pusch`).
+//! of a later slot (`scheduling`; TS 36.213 §8), and the stations transmit (`pusch`).
 
-mod configured;
 mod pusch;
 mod scheduling;
 
-pub(super) use configured::ConfiguredGrants;
 pub(super) use pusch::Pusch;
 pub(super) use scheduling::{PuschSlot, UplinkScheduling, process_feedback};

@@ -1,7 +1,7 @@
 //! What a station sends in a slot of the uplink: Msg3, a retransmission, a granted new block, or a scheduling
 //! request.
 
-use super::configured::ConfiguredGrants;
+use crate::cell::configured::ConfiguredGrants;
 use crate::air::Transmission;
 use crate::cell::air::Air;
 use crate::cell::config::Carrier;

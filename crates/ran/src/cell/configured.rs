@@ -7,7 +7,7 @@
 //! [`ConfiguredGrant::capacity`], which scenarios refuse, have no configured grant. Left out: type 2,
 //! repetitions, autonomous retransmissions.
 
-use crate::cell::config::CellConfig;
+use super::config::CellConfig;
 use crate::mcs::Mcs;
 use crate::nr::config::ConfiguredGrant;
 use crate::prb::PrbSet;
@@ -16,13 +16,13 @@ use crate::slot::{Slot, SlotSpan};
 
 /// The occasion of a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(in crate::cell) struct Occasion {
+pub(super) struct Occasion {
     offset: SlotSpan,
     pub prbs: PrbSet,
 }
 
 /// The configured grants of all cells.
-pub(in crate::cell) struct ConfiguredGrants {
+pub(super) struct ConfiguredGrants {
     period: SlotSpan,
     pub mcs: Option<Mcs>,
     /// By station.

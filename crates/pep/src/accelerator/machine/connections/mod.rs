@@ -3,6 +3,8 @@
 //! ACKs that no other packet has carried.
 
 mod delivery;
+mod detach;
+mod replacement;
 mod turns;
 
 use crate::accelerator::config::AcceleratorConfig;
@@ -20,24 +22,19 @@ use crate::accelerator::pacing::Spacing;
 use crate::accelerator::stats::BypassReason;
 use crate::accelerator::{Side, Transmission};
 use delivery::on_delivery;
+use detach::may_detach;
 use paceline_net::rewrite::PacketTooBig;
-use paceline_net::{Duration, FlowKey, Instant, Packet};
+use paceline_net::{FlowKey, Instant, Packet};
+use replacement::Replacement;
 use std::net::IpAddr;
 use turns::Turns;
 
-/// A transparent connection without a packet for this long gives its place in a full table to a new one.
-/// Chosen: long against the pauses of an active user.
-const REPLACEABLE_AFTER: Duration = Duration::from_secs(60);
 /// Entries examined to find one that gives its place. Chosen: the cost of an attempt is bounded, and another
 /// packet makes another attempt.
 const REPLACEMENT_PROBES: u32 = 8;
 /// The same for one of the same device, whose connections may be few in the table. Chosen: more probes,
 /// bounded as well.
 const DEVICE_REPLACEMENT_PROBES: u32 = 32;
-/// While draining, the connections of a device stay for this long after none of them is backlogged. Meanwhile
-/// the round trips that their servers measure, and so the servers' timeouts, become those of the whole path.
-/// Chosen: a few round trips.
-const DETACH_DELAY: Duration = Duration::from_secs(1);
 /// In debug builds the invariants of store and scoreboard are checked once in this many calls. Chosen: the
 /// checks take time that grows with the window.
 const DEEP_CHECK_CALLS: u64 = 32;
@@ -60,8 +57,7 @@ pub(super) struct Connections {
     journal: Journal,
     /// The largest exposure and buffer of a connection that were ever configured.
     largest_limits: AcceleratorConfig,
-    /// Slot at which the last search for a replaceable connection ended.
-    replacement_slot: u32,
+    replacement: Replacement,
     /// Calls of connections.
     calls: u64,
 }
@@ -74,7 +70,7 @@ impl Connections {
             turns: Turns::default(),
             journal: Journal::default(),
             largest_limits: config.clone(),
-            replacement_slot: 0,
+            replacement: Replacement::default(),
             calls: 0,
         }
     }
@@ -131,8 +127,8 @@ impl Connections {
         }
         Ok(())
     }
-    /// Detaches a transparent connection without recent packets, of those for which `may` holds. Whether one
-    /// was found within `probes` entries.
+    /// Detaches a connection in favour of a new one, of those for which `may` holds. Whether one was found
+    /// within `probes` entries.
     fn replace(
         &mut self,
         now: Instant,
@@ -140,22 +136,12 @@ impl Connections {
         may: impl Fn(&FlowEntry) -> bool,
         shared: &mut Shared,
     ) -> bool {
-        let slots = self.flows.slots();
-        let is_unused = |flow: &Flow| {
-            now.since(flow.last_packet_at()) > REPLACEABLE_AFTER
-                && flow.is_transparent()
-                && !flow.has_sacked()
-        };
-        for _ in 0..probes.min(slots) {
-            self.replacement_slot = (self.replacement_slot + 1) % slots;
-            let slot = self.replacement_slot;
-            if self.flows.get(slot).is_some_and(|entry| may(entry) && is_unused(&entry.flow)) {
-                shared.stats.flows_detached += 1;
-                self.remove(slot, shared);
-                return true;
-            }
+        let found = self.replacement.find(now, probes, &self.flows, may);
+        if let Some(slot) = found {
+            shared.stats.flows_detached += 1;
+            self.remove(slot, shared);
         }
-        false
+        found.is_some()
     }
     /// Accelerates a connection after this handshake.
     pub fn insert(
@@ -499,25 +485,4 @@ impl Connections {
             assert_eq!(device.in_flight, own().map(|entry| entry.charged.in_flight).sum::<u64>());
         }
     }
-}
-
-/// Whether a connection may be detached while the machine drains. The connections of a device are detached
-/// together, when no byte is exposed and none is backlogged: the first ones would else fill the radio's queue
-/// ahead of the other ones' stored data.
-fn may_detach(now: Instant, flow: &Flow, device: &mut Device) -> bool {
-    if flow.has_sacked() {
-        return false; // the server fills the gap in a round trip
-    }
-    if flow.is_idle(now) {
-        return true;
-    }
-    if device.exposure > 0 {
-        device.detachable_since = None; // of an earlier drain that was cancelled
-        return false;
-    }
-    if device.backlogged > 0 {
-        return false;
-    }
-    let since = *device.detachable_since.get_or_insert(now);
-    now.since(since) >= DETACH_DELAY && !flow.has_pending_reset()
 }

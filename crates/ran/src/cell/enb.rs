@@ -1,5 +1,5 @@
-//! The cells of the base station and their stations, slot by slot: one cell with stated SINRs, or those of the
-//! served sites of a deployment, which run in lockstep.
+//! The cells of the base station and their stations, slot by slot: one cell with stated SINRs, or those of
+//! the served sites of a deployment, which run in lockstep.
 //!
 //! Each part owns its state and gets what it needs of the others as arguments; [`Enb::run_slot`] has their
 //! order in a slot.

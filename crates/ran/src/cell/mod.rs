@@ -8,7 +8,7 @@
 //! Each part has its state to itself, in its file or folder:
 //!
 //! - `node`: ports, routes, packets that wait for processing, the next slot; `enb` holds the parts below.
-//! - `config`: parameters, and what follows from them.
+//! - `config`: parameters, and the values that follow from them.
 //! - `station`: the stations, each with its two directions.
 //! - `configured`: configured grants of the uplink.
 //! - `random_access`, `uplink`, `downlink`: the eNB's side of each.

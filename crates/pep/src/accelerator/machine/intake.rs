@@ -1,5 +1,5 @@
-//! Packets that arrive: the fragments of a connection's datagrams are put together, the connection of a packet
-//! is found or its handshake followed, and a connection is admitted at its server's first data.
+//! Packets that arrive: the fragments of a connection's datagrams are put together, the connection of a
+//! packet is found or its handshake followed, and a connection is admitted at its server's first data.
 
 use crate::accelerator::Side;
 use crate::accelerator::flow::Flow;
@@ -11,7 +11,7 @@ use paceline_net::fragments::{Fragments, is_fragment};
 use paceline_net::rewrite::{checksum_is_right, packet_too_big};
 use paceline_net::{FlowKey, Instant, Packet, Payload, TcpFlags, TcpHeader};
 
-/// What is known of packets that belong to no accelerated connection.
+/// The state of packets that belong to no accelerated connection.
 #[derive(Debug)]
 pub(super) struct Intake {
     openings: Openings,

@@ -1,10 +1,10 @@
 //! The machine around the connections: tables, timers and the order of sending.
 //!
-//! [`Accelerator`] is what the driver and the operator call. `intake` has what arrives until it belongs to a
-//! connection: fragments and handshakes (`opening`). `connections` has the tables (`index`) of connections
+//! [`Accelerator`] has the calls of the driver and the operator. `intake` has the packets that belong to no
+//! connection yet: fragments and handshakes (`opening`). `connections` has the tables (`index`) of connections
 //! (`entry`) and devices (`device`), and after each call of a connection updates their totals, `timers` and
-//! the `journal`, and lets devices send in turn. `shared` has what all connections share. `prefetch` warms the
-//! caches.
+//! the `journal`, and lets devices send in turn. `shared` has the state that all connections share. `prefetch` warms
+//! the caches.
 
 mod connections;
 mod device;

@@ -1,4 +1,4 @@
-//! What follows from the configuration of a cell and does not change: slots, timing, sizes of PRBs, and the
+//! Values that follow from the configuration of a cell and do not change: slots, timing, sizes of PRBs, and the
 //! resources per slot.
 
 use super::CellConfig;
@@ -12,7 +12,7 @@ use crate::timing::Timing;
 use paceline_net::Instant;
 use paceline_net::tdd::SYMBOLS_PER_SLOT;
 
-/// The configuration with what follows from it. The parts of a cell read it.
+/// The configuration and the values that follow from it. The parts of a cell read them.
 pub(in crate::cell) struct Carrier {
     pub config: CellConfig,
     pub adaptation: LinkAdaptation,
@@ -48,8 +48,8 @@ impl Carrier {
     pub fn start(&self, slot: Slot) -> Instant {
         self.clock.start(slot)
     }
-    /// PRBs of PDSCH and of the uplink per slot of one cell: the mean over all slots, of which a direction has
-    /// a part in TDD.
+    /// PRBs of PDSCH and of the uplink per slot of one cell: the mean over all slots, of which a direction
+    /// has a part in TDD.
     pub fn resource_blocks(&self) -> (f64, f64) {
         let CellConfig { rat, numerology, duplex, downlink_prb, uplink_prb, .. } = &self.config;
         let downlink = self.mean_per_slot(|slot| {

@@ -1,6 +1,6 @@
 //! Parameters of a cell and its stations; times in slots unless their type says otherwise. Default values and
-//! their sources stand in the scenario tables of `paceline-sim`. `carrier` has what follows from them, `ports`
-//! the ports of the node.
+//! their sources stand in the scenario tables of `paceline-sim`. `carrier` has the values that follow,
+//! `ports` the ports of the node.
 
 mod carrier;
 mod ports;

@@ -1,4 +1,4 @@
-//! Those who watch a cell: a capture of its blocks, and pictures of single stations' packets.
+//! The observers of a cell: a capture of its blocks, and pictures of single stations' packets.
 
 mod captured;
 mod watched;

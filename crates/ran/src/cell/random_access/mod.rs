@@ -13,9 +13,9 @@ pub(super) use formats::{MSG3_PROCESS, is_prach_occasion};
 
 use super::air::Air;
 use super::config::Carrier;
+use super::configured::ConfiguredGrants;
 use super::downlink::Room;
 use super::station::{Station, Stations};
-use super::configured::ConfiguredGrants;
 use crate::air::Transmission;
 use crate::duplex::Direction;
 use crate::mac::harq::{BlockKind, TransportBlock};
@@ -47,12 +47,12 @@ struct Response {
     answered: Vec<(PrbSet, Vec<usize>)>,
 }
 
-/// What becomes of a station's random access in a slot.
+/// The progress of a station's random access in a slot.
 pub(super) enum Step {
     Continues,
-    /// It is complete, and service begins in its cell.
+    /// Random access is complete, and service begins in the cell.
     Served,
-    /// It has failed, which is a radio-link failure.
+    /// Random access has failed, which is a radio-link failure.
     LinkFailed,
 }
 

@@ -1,10 +1,10 @@
-//! What a station sends in a slot of the uplink: Msg3, a retransmission, a granted new block, or a scheduling
+//! The transmission of a station in a slot of the uplink: Msg3, a retransmission, a granted new block, or a scheduling
 //! request.
 
-use crate::cell::configured::ConfiguredGrants;
 use crate::air::Transmission;
 use crate::cell::air::Air;
 use crate::cell::config::Carrier;
+use crate::cell::configured::ConfiguredGrants;
 use crate::cell::random_access::{MSG3_PROCESS, start_msg3};
 use crate::cell::station::{Grant, Station};
 use crate::duplex::Direction;

@@ -3,7 +3,7 @@
 //! `send` chooses the next segment within the rate control's room (`path`), the client's `window` and the
 //! `overshoot` past it; `emit` makes the packet, `path_mtu` and `black_hole` limit its size. `acks` takes the
 //! client's ACKs to the `scoreboard`, which finds lost segments, and to the estimates (`rtt`). `timers` has
-//! when tail probes, retransmission timeouts and window probes are due, `recovery` what they do.
+//! when tail probes, retransmission timeouts and window probes are due, `recovery` the reactions.
 
 pub(in crate::accelerator) mod acks;
 mod black_hole;

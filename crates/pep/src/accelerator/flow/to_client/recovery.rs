@@ -1,4 +1,4 @@
-//! What the timers of the sending side do: loss detection, tail probes, retransmission timeouts, probes of a
+//! The reactions to the timers of the sending side: loss detection, tail probes, retransmission timeouts, probes of a
 //! closed window; and SACKed data that the client has discarded. `timers` has when they are due.
 
 use crate::accelerator::flow::context::Context;

@@ -1,4 +1,4 @@
-//! What an ACK of a client tells its device: deliveries, losses and round trips.
+//! The report of a client's ACK to its device: deliveries, losses and round trips.
 
 use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
 use crate::accelerator::machine::device::Device;

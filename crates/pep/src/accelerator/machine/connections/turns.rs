@@ -1,4 +1,4 @@
-//! Whose turn is next: devices with something to send, connections with an ACK due, and the deadlines of both.
+//! Whose turn is next: devices with something to send, connections with an ACK due, the deadlines of both.
 
 use crate::accelerator::machine::device::Device;
 use crate::accelerator::machine::entry::FlowEntry;

@@ -1,10 +1,10 @@
 //! The machine around the connections: tables, timers and the order of sending.
 //!
 //! [`Accelerator`] has the calls of the driver and the operator. `intake` has the packets that belong to no
-//! connection yet: fragments and handshakes (`opening`). `connections` has the tables (`index`) of connections
-//! (`entry`) and devices (`device`), and after each call of a connection updates their totals, `timers` and
-//! the `journal`, and lets devices send in turn. `shared` has the state that all connections share. `prefetch` warms
-//! the caches.
+//! connection yet: fragments and handshakes (`opening`). `connections` has the tables (`index`) of
+//! connections (`entry`) and devices (`device`), and after each call of a connection updates their totals,
+//! `timers` and the `journal`, and lets devices send in turn. `shared` has the state that all connections
+//! share. `prefetch` warms the caches.
 
 mod connections;
 mod device;

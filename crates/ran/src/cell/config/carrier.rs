@@ -1,5 +1,5 @@
-//! Values that follow from the configuration of a cell and do not change: slots, timing, sizes of PRBs, and the
-//! resources per slot.
+//! Values that follow from the configuration of a cell and do not change: slots, timing, sizes of PRBs, and
+//! the resources per slot.
 
 use super::CellConfig;
 use crate::adaptation::LinkAdaptation;

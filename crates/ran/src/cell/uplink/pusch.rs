@@ -1,5 +1,5 @@
-//! The transmission of a station in a slot of the uplink: Msg3, a retransmission, a granted new block, or a scheduling
-//! request.
+//! The transmission of a station in a slot of the uplink: Msg3, a retransmission, a granted new block, or a
+//! scheduling request.
 
 use crate::air::Transmission;
 use crate::cell::air::Air;
@@ -25,7 +25,7 @@ pub(in crate::cell) struct Pusch<'a> {
 }
 
 impl Pusch<'_> {
-    /// The station transmits. Returns what becomes of its scheduling request.
+    /// The station transmits. Returns the outcome of its scheduling request.
     pub fn transmit(&mut self, station: &mut Station) -> SrOutcome {
         match self.carrier.timing.uplink.process_in(self.slot) {
             Some(process) => self.transmit_in_turn(station, process),

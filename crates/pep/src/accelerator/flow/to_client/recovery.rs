@@ -1,5 +1,5 @@
-//! The reactions to the timers of the sending side: loss detection, tail probes, retransmission timeouts, probes of a
-//! closed window; and SACKed data that the client has discarded. `timers` has when they are due.
+//! The reactions to the timers of the sending side: loss detection, tail probes, retransmission timeouts,
+//! probes of a closed window; and SACKed data that the client has discarded. `timers` has when they are due.
 
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;

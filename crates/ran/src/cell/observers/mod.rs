@@ -7,7 +7,7 @@ pub use captured::{BlockSink, CapturedBlock};
 pub use watched::{RadioEvent, RadioStep, StepSink};
 
 use super::config::Carrier;
-use super::station::{Link, Station};
+use super::station::{RadioLink, Station};
 use crate::air::Transmission;
 use crate::duplex::{Direction, Duplex};
 use crate::slot::Slot;
@@ -48,7 +48,7 @@ impl Observers {
         carrier: &Carrier,
         (slot, due): (Slot, Slot),
         sent: &Transmission,
-        link: &mut Link,
+        link: &mut RadioLink,
     ) {
         let Transmission { station, direction, process, .. } = *sent;
         if let Some(sink) = &mut self.block_sink

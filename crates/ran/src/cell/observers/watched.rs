@@ -2,7 +2,7 @@
 //! is kept, and one branch is taken per packet and block, unless a station is watched.
 
 use crate::bearer::Carried;
-use crate::cell::station::Link;
+use crate::cell::station::RadioLink;
 use crate::duplex::Direction;
 use paceline_net::{Instant, Packet};
 
@@ -62,7 +62,13 @@ impl Watched {
         }
     }
     /// A block of the station's link was sent at the first time; if it was decoded, RLC has it at the second.
-    pub fn sent(&mut self, (at, due): (Instant, Instant), direction: Direction, process: usize, link: &Link) {
+    pub fn sent(
+        &mut self,
+        (at, due): (Instant, Instant),
+        direction: Direction,
+        process: usize,
+        link: &RadioLink,
+    ) {
         let carried = link.carried.clone();
         let Some(block) = link.mac.harq.block(process) else { return };
         let event = RadioEvent::Sent {

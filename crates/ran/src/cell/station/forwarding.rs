@@ -5,7 +5,7 @@
 //! path, it forwards those that still arrive. They take the same time each. An end marker follows the last
 //! one, and packets of the new path wait for it. The SDUs that RLC of the source has taken are not delayed.
 
-use super::super::config::ForwardingConfig;
+use crate::cell::config::ForwardingConfig;
 use paceline_net::{Instant, Packet};
 use std::collections::VecDeque;
 

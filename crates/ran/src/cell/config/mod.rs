@@ -1,5 +1,12 @@
 //! Parameters of a cell and its stations; times in slots unless their type says otherwise. Default values and
-//! their sources stand in the scenario tables of `paceline-sim`.
+//! their sources stand in the scenario tables of `paceline-sim`. `carrier` has the values that follow,
+//! `ports` the ports of the node.
+
+mod carrier;
+mod ports;
+
+pub(super) use carrier::Carrier;
+pub use ports::{CORE, station_port};
 
 use crate::air::{Fading, RadioConfig};
 use crate::bearer::Fate;

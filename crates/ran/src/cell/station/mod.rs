@@ -5,25 +5,36 @@
 //! time of signalling (§5.3.7) RLC of both directions is re-established. The buffers above RLC keep their
 //! packets. The station learns of a failure that the eNB detects in the same slot.
 
-use super::config::{CellConfig, ForwardingConfig, Handover, StationConfig, StationLink};
-use super::link::RadioLink;
-use super::mobility::Forwarding;
-use super::ports::{CORE, station_port};
-use crate::adaptation::LinkAdaptation;
-use crate::air::{CqiReport, Network, StatedChannel, StationRadio};
+mod cqi;
+mod forwarding;
+mod link;
+mod power;
+mod stations;
+
+pub(super) use cqi::measures_cqi;
+pub(super) use forwarding::Forwarding;
+pub(super) use link::RadioLink;
+pub(super) use stations::Stations;
+
+use super::config::{
+    CORE, Carrier, CellConfig, ForwardingConfig, Handover, StationConfig, StationLink, station_port,
+};
+use crate::air::{Network, StatedChannel, StationRadio};
 use crate::bearer::{Bearer, Fate};
-use crate::duplex::{Direction, Duplex};
+use crate::duplex::Direction;
 use crate::mac::buffer_estimate::BufferEstimate;
 use crate::mac::pdu::Sender;
-use crate::mac::power_headroom::{HeadroomEstimate, HeadroomReport, HeadroomTimers};
+use crate::mac::power_headroom::HeadroomReport;
 use crate::mac::random_access::{Cause, Procedure};
 use crate::mac::scheduling_request::{ProactiveGrants, UplinkAccess};
 use crate::mcs::Mcs;
 use crate::prb::PrbSet;
 use crate::rat::Rat;
+use crate::rlc::Reassembled;
 use crate::slot::{Slot, SlotSpan};
-use crate::timing::Timing;
-use paceline_net::{DropReason, DropTail, Duration, Instant, Output, Stream};
+use cqi::CqiReports;
+use paceline_net::{DropReason, DropTail, Duration, Instant, Output, Packet, Stream};
+use power::PowerLoop;
 use std::collections::VecDeque;
 
 pub(crate) struct Grant {
@@ -54,15 +65,10 @@ pub(crate) struct Station {
     pub active_at: Option<Slot>,
     /// PRBs for the estimated buffer within the station's power, and whether the power limits them.
     pub uplink_demand: (u16, bool),
-    /// CQI reports with the slot of their first use. The front one is in use, the others are not yet.
-    cqi_reports: VecDeque<(Slot, CqiReport)>,
-    /// The slot in which another of them comes into use, or the last one is too old.
-    cqi_changes_at: Slot,
+    cqi: CqiReports,
     /// Without a connection the station neither sends nor receives data.
     connected: bool,
-    headroom_timers: HeadroomTimers,
-    headroom_estimate: HeadroomEstimate,
-    next_tpc_db: f64,
+    power: PowerLoop,
     pub procedure: Option<Box<Procedure>>,
     /// Slot of the radio-link failure after which the connection is not re-established yet.
     failed_at: Option<Slot>,
@@ -81,8 +87,7 @@ pub(crate) struct Station {
 impl Station {
     pub fn new(
         config: StationConfig,
-        cell: &CellConfig,
-        timing: &Timing,
+        carrier: &Carrier,
         network: Option<&Network>,
         index: usize,
         seed: u64,
@@ -108,6 +113,7 @@ impl Station {
                 panic!("a station is placed in a deployment, and there is none")
             }
         };
+        let (cell, timing) = (&carrier.config, &carrier.timing);
         let pdcp = cell.rat.pdcp(cell.numerology);
         let bearer = |buffer| Bearer::new(buffer, pdcp, cell.rlc, cell.t_reordering);
         let downlink_buffer = Box::new(DropTail::new(cell.downlink_buffer));
@@ -134,12 +140,9 @@ impl Station {
             granted_for: Slot(0),
             active_at: None,
             uplink_demand: (0, false),
-            cqi_reports: VecDeque::new(),
-            cqi_changes_at: Slot(0),
+            cqi: CqiReports::new(),
             connected: cell.random_access.connected_at_start,
-            headroom_timers: HeadroomTimers::default(),
-            headroom_estimate: HeadroomEstimate::default(),
-            next_tpc_db: 0.0,
+            power: PowerLoop::default(),
             procedure: None,
             failed_at: None,
             left_at: None,
@@ -150,77 +153,45 @@ impl Station {
         }
     }
 
-    /// Reports the CQI if it is due, in a slot with downlink symbols; `periodic`: whether the slot has a
-    /// periodic report ([`measures_cqi`]). Stations report also while they are idle; after slots that were
-    /// skipped, the report in use is one of the present slot.
-    #[inline]
+    /// Reports the CQI if it is due: see [`CqiReports::report`].
     pub fn report_cqi(
         &mut self,
         slot: Slot,
         periodic: bool,
-        (cell, adaptation): (&CellConfig, &LinkAdaptation),
+        carrier: &Carrier,
         network: &mut Option<Network>,
     ) {
-        if periodic || slot >= self.cqi_changes_at {
-            self.renew_cqi(slot, periodic, (cell, adaptation), network);
-        }
-    }
-    fn renew_cqi(
-        &mut self,
-        slot: Slot,
-        periodic: bool,
-        (cell, adaptation): (&CellConfig, &LinkAdaptation),
-        network: &mut Option<Network>,
-    ) {
-        let (most, delay) = (cell.cqi_period + cell.cqi_delay, cell.cqi_delay);
-        let stale = self.cqi_reports.back().is_none_or(|(due, _)| slot.since(*due) > most);
-        if periodic || stale {
-            let report = self.radio.measure_cqi(adaptation, network, slot);
-            if stale {
-                self.cqi_reports.clear();
-            }
-            let due = if stale { slot } else { slot + delay };
-            self.cqi_reports.push_back((due, report));
-        }
-        while self.cqi_reports.get(1).is_some_and(|(due, _)| *due <= slot) {
-            if let (Some((_, report)), Some(network)) = (self.cqi_reports.pop_front(), network.as_mut()) {
-                network.recycle(report);
-            }
-        }
-        let too_old = self.cqi_reports.back().map_or(slot, |(due, _)| *due + most + SlotSpan(1));
-        self.cqi_changes_at = self.cqi_reports.get(1).map_or(too_old, |(due, _)| too_old.min(*due));
+        self.cqi.report(slot, periodic, carrier, &mut self.radio, network);
     }
     /// The downlink MCS for the report in use by the scheduler.
-    pub fn downlink_mcs(
-        &mut self,
-        (cell, adaptation): (&CellConfig, &LinkAdaptation),
-        network: &mut Option<Network>,
-    ) -> Option<Mcs> {
-        let (_, report) = self.cqi_reports.front_mut()?;
-        let quality = self.radio.quality(adaptation, network, report);
-        adaptation.downlink_mcs(quality, cell.outer_loop.then_some(self.downlink.outer_loop_db))
+    pub fn downlink_mcs(&mut self, carrier: &Carrier, network: &mut Option<Network>) -> Option<Mcs> {
+        let report = self.cqi.in_use()?;
+        let quality = self.radio.quality(&carrier.adaptation, network, report);
+        carrier
+            .adaptation
+            .downlink_mcs(quality, carrier.config.outer_loop.then_some(self.downlink.outer_loop_db))
     }
     /// The uplink MCS for the eNB's SINR estimate, and the largest number of PRBs within the station's power.
     /// Also chooses the next TPC command.
     pub fn uplink_mcs(
         &mut self,
         slot: Slot,
-        (cell, adaptation): (&CellConfig, &LinkAdaptation),
+        carrier: &Carrier,
         network: &mut Option<Network>,
     ) -> Option<(Mcs, u16)> {
         let sinr = self.radio.estimate_uplink(network, self.cell, slot);
         if let Some(target) = network.as_ref().and_then(Network::tpc_target_db) {
             let outstanding: f64 = self.grants.iter().map(|grant| grant.tpc_db).sum();
-            self.next_tpc_db = self.headroom_estimate.command_db(target - sinr - outstanding);
+            self.power.choose_command(target - sinr - outstanding);
         }
-        let max_prb = self.headroom_estimate.max_prbs(cell.uplink_prb, self.next_tpc_db);
+        let max_prb = self.power.max_prbs(carrier.config.uplink_prb);
         let correction_db = self.uplink.outer_loop_db;
-        let mcs = adaptation.uplink_mcs(sinr, correction_db, cell.max_uplink_mcs, cell.max_harq_tx)?;
+        let CellConfig { max_uplink_mcs, max_harq_tx, .. } = carrier.config;
+        let mcs = carrier.adaptation.uplink_mcs(sinr, correction_db, max_uplink_mcs, max_harq_tx)?;
         Some((mcs, max_prb))
     }
     pub fn grant(&mut self, sent_at: Slot, process: usize, mcs: Mcs, (prbs, n_prb): (PrbSet, u16)) {
-        self.headroom_estimate.on_command(sent_at, self.next_tpc_db);
-        let tpc_db = self.next_tpc_db;
+        let tpc_db = self.power.command(sent_at);
         self.granted_for = sent_at;
         self.grants.push_back(Grant { sent_at, process, new_data: true, mcs, prbs, n_prb, tpc_db });
     }
@@ -241,13 +212,9 @@ impl Station {
         &mut self,
         slot: Slot,
         grant: &Grant,
-        network: &Option<Network>,
+        network: Option<&Network>,
     ) -> Option<HeadroomReport> {
-        let (placed, network) = (self.radio.placed_mut()?, network.as_ref()?);
-        let n_prb = grant.n_prb;
-        network.apply_tpc(placed, n_prb, grant.tpc_db);
-        let due = self.headroom_timers.due(slot, network.headroom_config(), placed.coupling_loss_db());
-        due.then(|| network.headroom(placed, n_prb))
+        self.power.apply(slot, grant, self.radio.placed_mut()?, network?)
     }
     /// Resets closed-loop power control at random access (TS 36.213 §5.1.1.1), and the headroom reports with
     /// it.
@@ -255,18 +222,17 @@ impl Station {
         if let Some(placed) = self.radio.placed_mut() {
             placed.reset_tpc_correction();
         }
-        self.headroom_timers = HeadroomTimers::default();
-        self.headroom_estimate = HeadroomEstimate::default();
+        self.power.reset();
     }
     pub fn on_headroom_sent(&mut self, slot: Slot, report: HeadroomReport) {
         let Some(placed) = self.radio.placed() else { return };
-        self.headroom_timers.on_report(slot, placed.coupling_loss_db());
+        self.power.on_report_sent(slot, placed);
         self.access.stats.headroom_reports += 1;
         self.access.stats.headroom_index_sum += report.counted_db();
     }
     /// The eNB decoded a headroom report whose block was first sent in `sent_at`.
     pub fn on_headroom(&mut self, report: HeadroomReport, sent_at: Slot) {
-        self.headroom_estimate.on_report(report, sent_at);
+        self.power.on_report(report, sent_at);
     }
 
     /// Bytes available for uplink transmission: in the buffer, in RLC, and the status report about the
@@ -301,8 +267,11 @@ impl Station {
     }
     /// Whether the eNB would grant PUSCH of `sent_at` for new data.
     pub fn wants_grant(&self, sent_at: Slot) -> bool {
-        let msg3 = self.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some());
-        self.estimate.bytes() > 0 && self.connected() && !msg3
+        self.estimate.bytes() > 0 && self.connected() && !self.sends_msg3(sent_at)
+    }
+    /// Whether a response granted the first transmission of a Msg3 in a slot.
+    pub fn sends_msg3(&self, sent_at: Slot) -> bool {
+        self.procedure.as_ref().is_some_and(|procedure| procedure.msg3(sent_at).is_some())
     }
     /// Counts a grant of `n_prb` PRBs and the reason why it is smaller than the demand.
     pub fn count_grant(&mut self, rat: &Rat, n_prb: u16) {
@@ -332,8 +301,60 @@ impl Station {
     pub fn connected(&self) -> bool {
         self.connected
     }
+    /// A packet enters the buffer of its direction; one that follows a handover may be forwarded first.
+    pub fn enter(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        packet: Packet,
+        output: &mut VecDeque<Output>,
+    ) {
+        if direction == Direction::Down {
+            let arrived = match &mut self.forwarding {
+                Some(forwarding) => forwarding.arrive(now, packet),
+                None => Some(packet),
+            };
+            if let Some(packet) = arrived {
+                self.downlink.bearer.buffer.push(now, packet);
+                self.downlink.collect_dropped(output);
+            }
+            return;
+        }
+        let was_empty = self.uplink.bearer.buffer.packets() == 0 && self.uplink_available() == 0;
+        self.count_grant_wait(now);
+        self.uplink.bearer.buffer.push(now, packet);
+        if was_empty {
+            self.access.on_data_in_empty_buffer(now);
+        }
+        self.uplink.collect_dropped(output);
+    }
+    /// Delivers the decoded PDUs of both directions that are due. Returns whether the radio link has failed.
+    pub fn deliver(
+        &mut self,
+        slot: Slot,
+        now: Instant,
+        reassembled: &mut Vec<Reassembled>,
+        output: &mut VecDeque<Output>,
+    ) -> bool {
+        self.count_window_stalls();
+        if !self.downlink.delivery_due(slot) && !self.uplink.delivery_due(slot) {
+            return false;
+        }
+        if self.downlink.mac.delivery_due(slot) || self.uplink.mac.delivery_due(slot) {
+            self.active_at = Some(slot);
+        }
+        // In AM, a delivery can create uplink data: a status report or a retransmission.
+        let was_empty = self.uplink.bearer.rlc.is_am() && self.uplink_available() == 0;
+        let Self { downlink, uplink, .. } = self;
+        downlink.deliver(&mut uplink.bearer, slot, reassembled, output);
+        uplink.deliver(&mut downlink.bearer, slot, reassembled, output);
+        if was_empty && self.uplink_available() > 0 {
+            self.access.on_data_in_empty_buffer(now);
+        }
+        self.count_radio_link_failures()
+    }
     /// Counts the slot for each direction in which a full window of RLC holds data back.
-    pub fn count_window_stalls(&mut self) {
+    fn count_window_stalls(&mut self) {
         for link in [&mut self.downlink, &mut self.uplink] {
             if link.bearer.window_stalled() {
                 link.mac.stats.window_stalls += SlotSpan(1);
@@ -341,7 +362,7 @@ impl Station {
         }
     }
     /// Counts the radio-link failures that RLC reports; returns whether there is one.
-    pub fn count_radio_link_failures(&mut self) -> bool {
+    fn count_radio_link_failures(&mut self) -> bool {
         [&mut self.downlink, &mut self.uplink].map(RadioLink::count_radio_link_failure).contains(&true)
     }
     /// The radio link has failed: the station loses its connection.
@@ -403,10 +424,9 @@ impl Station {
         }
         self.reset_mac(now, DropReason::PathSwitch, output);
     }
-    /// Reports of the former cell's channel say nothing about that of the present one.
+    /// The station's channel is another one: that of its present cell.
     pub fn forget_reports(&mut self) {
-        self.cqi_reports.clear();
-        self.cqi_changes_at = Slot(0);
+        self.cqi.forget();
     }
     /// MAC of both directions is reset, grants are deleted.
     fn reset_mac(&mut self, now: Instant, reason: DropReason, output: &mut VecDeque<Output>) {
@@ -464,31 +484,5 @@ impl Station {
             && self.procedure.is_none()
             && self.target.is_none()
             && self.forwarding.is_none()
-    }
-}
-
-/// Whether a periodic report is measured in a slot. A report whose slot has no downlink symbols is measured
-/// in the next one that has: the CSI reference resource is a slot with downlink (TS 38.214 §5.2.2.5, TS
-/// 36.213 §7.2.3).
-pub fn measures_cqi(duplex: &Duplex, period: SlotSpan, slot: Slot) -> bool {
-    duplex.next(Slot(slot.0 - slot.within(period).0), Direction::Down) == slot
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use paceline_net::SlotPattern;
-
-    #[test]
-    fn reports_that_are_due_in_uplink_slots_are_measured_in_the_next_slot_with_downlink() {
-        let measured = |duplex: &Duplex, period, slots| {
-            let in_slot = |slot: &u64| measures_cqi(duplex, SlotSpan(period), Slot(*slot));
-            (0..slots).filter(in_slot).collect::<Vec<u64>>()
-        };
-        let tdd = Duplex::Tdd(SlotPattern::from_letters("DDDSU", 1).unwrap());
-        // Slot 64 is the U slot of its pattern.
-        assert_eq!(measured(&tdd, 16, 100), [0, 16, 32, 48, 65, 80, 96]);
-        assert_eq!(measured(&tdd, 1, 7), [0, 1, 2, 3, 5, 6]);
-        assert_eq!(measured(&Duplex::Fdd, 16, 70), [0, 16, 32, 48, 64]);
     }
 }

@@ -1,8 +1,8 @@
 //! The steps of single stations' packets through the cell, for pictures of their way and for pings. Nothing
 //! is kept, and one branch is taken per packet and block, unless a station is watched.
 
-use super::link::RadioLink;
 use crate::bearer::Carried;
+use crate::cell::station::RadioLink;
 use crate::duplex::Direction;
 use paceline_net::{Instant, Packet};
 

@@ -6,7 +6,7 @@
 //! of the buffer. Reactions to receptions are delayed by `NrConfig::lead`. Left out: RLC status reports and
 //! packets that another cell forwards reach the scheduler without the lead.
 
-use super::ports::{CORE, station_port};
+use crate::cell::config::{CORE, station_port};
 use crate::duplex::Direction;
 use paceline_net::{Duration, Instant, Output, Packet};
 use std::collections::{BTreeMap, VecDeque};

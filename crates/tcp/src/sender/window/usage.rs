@@ -4,7 +4,7 @@ use paceline_net::{Duration, Instant};
 
 /// The use of the window in the current round trip, and since the window was last full. Sizes in bytes.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct WindowUsage {
+pub(in crate::sender) struct WindowUsage {
     limited: bool,
     most_outstanding: u64,
     /// End of the round trip that the two fields above describe, as an offset.

@@ -2,6 +2,7 @@
 //! reads.
 
 use crate::common::{TestDir, has_program, parse_json, tshark};
+use insta::assert_snapshot;
 use serde_json::Value;
 use std::io::Write;
 
@@ -43,9 +44,7 @@ fn mixed() -> TestDir {
 fn run_writes_its_files() {
     let dir = mixed();
     let table = dir.paceline_ok(&["run", "mixed.toml", "--out", "a/b", "--seeds", "2"]);
-    assert!(table.starts_with("mixed, simulated: 10 stations, 0.5 s measured, 2 runs"), "{table}");
-    assert!(table.contains("station.0, ") && table.contains(": TCP is "), "{table}");
-    assert!(table.contains("goodput") && table.contains("hybrid-opt") && table.contains(" ± "), "{table}");
+    assert_snapshot!("run", table);
     let mut names: Vec<_> = dir.paths().iter().map(|p| p.file_name().unwrap().to_owned()).collect();
     names.retain(|name| !["a", "b", "good.toml", "mixed.toml"].iter().any(|other| name == other));
     names.sort();
@@ -173,7 +172,7 @@ fn compare_shows_results_side_by_side() {
     // Rows that are zero in every column are left out.
     assert!(line("ACKs discarded").contains(" 0 ± 0 "), "{table}");
     let alone = dir.paceline_ok(&["compare", "plain"]);
-    assert!(alone.contains("ACKs sent") && !alone.contains("ACKs discarded"), "{alone}");
+    assert!(alone.contains("goodput") && !alone.contains("ACKs"), "{alone}");
 }
 
 #[test]

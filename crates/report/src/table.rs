@@ -238,8 +238,7 @@ fn blocks(widths: &[usize], most: usize) -> Vec<Vec<usize>> {
 
 /// The lines of a row: texts of the first columns in their widths, and the cells of `columns`.
 fn row(line: &[String], first: &[usize], columns: &[usize], widths: &[usize]) -> Vec<String> {
-    let texts: Vec<Vec<String>> =
-        line.iter().zip(first).map(|(cell, width)| wrapped(cell, *width)).collect();
+    let texts: Vec<Vec<String>> = line.iter().zip(first).map(|(cell, width)| wrapped(cell, *width)).collect();
     let height = texts.iter().map(Vec::len).max().unwrap_or(1);
     let of_line = |at: usize| {
         let mut text = String::new();

@@ -1,10 +1,10 @@
 //! Loads a scenario: parses the text, applies `key=value` overrides, reads the types, checks the values, and
 //! reads the traces. An error names file, line, key, value and allowed values.
 
+use super::Scenario;
 use super::checks::{in_force, tables};
 use super::file::File;
 use super::former;
-use super::{Core, Scenario};
 use paceline_net::trace::Trace;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -168,9 +168,6 @@ fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
     if keys.iter().any(|key| key.is_empty()) {
         return Err("a part of the key is empty".into());
     }
-    if tables.starts_with(&["core", "hops"]) {
-        write_default_hops(document);
-    }
     let mut at: &mut Item = document.as_item_mut();
     let mut rest = tables;
     while let Some((key, after)) = rest.split_first() {
@@ -188,20 +185,6 @@ fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
     }
     table.insert(last, Item::Value(value));
     Ok(())
-}
-
-/// Writes the hops that a scenario without `core.hops` has, the only array with a default, so that a setting
-/// finds its element.
-fn write_default_hops(document: &mut DocumentMut) {
-    let Some(core) = document.entry("core").or_insert_with(toml_edit::table).as_table_like_mut() else {
-        return;
-    };
-    if core.get("hops").is_none() {
-        let hops = Core::default().hops;
-        let tables = hops.iter().filter_map(|hop| toml_edit::ser::to_document(hop).ok());
-        let tables = tables.map(|hop| hop.as_table().clone()).collect::<toml_edit::ArrayOfTables>();
-        core.insert("hops", Item::ArrayOfTables(tables));
-    }
 }
 
 /// The text of a scenario with one setting `key=value`; comments and the order of the keys stay.
@@ -363,9 +346,6 @@ mod tests {
         assert_eq!(set(&["cell.bandwidth=10 MHz"]).cells().unwrap().cell.bandwidth.0, 10_000_000);
         assert_eq!(set(&["cell.bandwidth=\"10 MHz\""]).cells().unwrap().cell.bandwidth.0, 10_000_000);
         assert_eq!(set(&["station.0.count=7"]).stations[0].count, 7);
-        let hops = set(&["core.hops.delay=9 ms"]).core.hops;
-        assert_eq!((hops.len(), hops[0].delay.as_millis()), (1, 9));
-        assert_eq!(hops[0].rate, Core::default().hops[0].rate);
         assert_eq!(set(&["station.count=7"]).stations[0].count, 7);
         assert_eq!(
             set(&["ack_filter.scheme=hybrid(6)"]).access.ack_filter().unwrap().scheme.to_string(),

@@ -164,7 +164,7 @@ impl Chart {
                 (x, y) = (8.0, y + LINE);
             }
             match self.series[index].kind {
-                Kind::Keyed { dash: 1.., .. } => {
+                Kind::Keyed { dash: 1.., .. } | Kind::Thin(_) => {
                     let (colour, class) = (self.colour(index).stroke(), self.series[index].kind.line_class());
                     canvas.path(&colour, class, &[(x, y - 4.5), (x + 18.0, y - 4.5)]);
                 }

@@ -5,8 +5,11 @@ use insta::assert_snapshot;
 
 /// The help of a command and of those below it.
 fn help(dir: &TestDir, command: &[&str], all: &mut String) {
-    let text = dir.paceline_ok(&[command, &["--help"]].concat());
-    *all += &format!("$ paceline {}\n{text}\n", [command, &["--help"]].concat().join(" "));
+    let line = [&["paceline"], command, &["--help"]].concat().join(" ");
+    let output = dir.shell(&format!("COLUMNS=100 {}", line.replacen("paceline", "$PACELINE", 1)));
+    assert_eq!(output.code, 0, "{line}: {output:?}");
+    let text = output.stdout;
+    *all += &format!("$ {line}\n{text}\n");
     let commands = text.split("\nCommands:\n").nth(1).unwrap_or_default();
     // Names are indented by two spaces, further lines of their descriptions by more.
     let commands = commands.lines().take_while(|line| !line.is_empty());

@@ -4,7 +4,7 @@ use crate::common::TestDir;
 use insta::assert_snapshot;
 
 /// Lines of a scenario's tables.
-const LINES: [(&str, &str); 36] = [
+const LINES: [(&str, &str); 38] = [
     ("cell", "buffer = \"1 MB\""),
     ("cell", "patern = \"DDDSU\""),
     ("cell", "scs = \"30 kHz\""),
@@ -40,11 +40,13 @@ const LINES: [(&str, &str); 36] = [
     ("station.0", "users = 3"),
     ("station.0", "tcp = \"bbr\""),
     ("station.0", "snr = \"20 dB\""),
+    ("station.0", "proxy = true"),
+    ("station.0", "traffic = \"web\""),
     ("station.0", "name = \"a,b\""),
 ];
 
 /// Command lines.
-const ARGUMENTS: [&[&str]; 16] = [
+const ARGUMENTS: [&[&str]; 18] = [
     &["check", "single.toml"],
     &["check", "good.tml"],
     &["run", "private5g"],
@@ -52,6 +54,8 @@ const ARGUMENTS: [&[&str]; 16] = [
     &["run", "good.toml", "--duration", "5"],
     &["run", "good.toml", "--sed", "3"],
     &["gateway", "experiment", "--share", "50", "--for", "24h"],
+    &["check", "empty.toml"],
+    &["check", "good.toml", "--set", "core.hops.1.delay=5ms"],
     &["check", "good.toml", "--set", "cell.buffer=1MB"],
     &["check", "good.toml", "--set", "station.cuont=2"],
     &["check", "good.toml", "--set", "ack_filter.sheme=basic"],
@@ -84,6 +88,7 @@ fn mistyped_lines_have_an_answer() {
 fn mistyped_arguments_have_an_answer() {
     let dir = TestDir::new();
     dir.write("single.toml", "[station]\ncount = 1\n");
+    dir.write("empty.toml", "[run]\nduration = \"2 s\"\n");
     let mut answers = String::new();
     for args in ARGUMENTS {
         let output = dir.paceline(args);

@@ -132,7 +132,7 @@ fn short<'a>(key: &'a str, all: &[String]) -> &'a str {
     if same > 1 { key } else { &key[key.rfind('.').map_or(0, |at| at + 1)..] }
 }
 
-/// Chosen: the figures that answer whether a change helps, of those in [`crate::table::ROWS`].
+/// Chosen: the figures that answer whether a change helps, of those in [`crate::table::rows`].
 const FIGURES: [Figure; 7] = [
     Figure { name: "Goodput", unit: "Mb/s", decimals: 2, of: |t| t.goodput_mbps },
     Figure { name: "Upload", unit: "Mb/s", decimals: 2, of: |t| t.upload_mbps },

@@ -9,10 +9,10 @@ const PAGE_STYLE: &str = include_str!("page/page.css");
 const PICTURE_STYLE: &str = include_str!("page/picture.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// Characters of a line of a table at most: those of 15 px in DejaVu Sans, the widest of the usual fonts, on
-/// a page 1280 px wide.
+/// Characters of a line of a table at most. Derived: 1200 px by the 9.6 px that a digit of 15 px has in
+/// DejaVu Sans, the widest of the usual fonts; a page is 1280 px wide.
 const MAX_WIDTH: usize = 124;
-/// Characters of a column of sentences at least (`page/page.css`).
+/// Characters of a column of sentences at least. Derived: 15 em, as in `page/page.css`.
 const WIDE: usize = 25;
 
 /// A cell of a table.

@@ -72,8 +72,8 @@ fn nan() -> f64 {
 }
 
 /// The pictures of the runs with `seed`, goodput and round-trip time first. `timeseries` is the text of
-/// `timeseries.csv`; `scenario` gives the link's capacity, `counts_from` the start of the measured interval in
-/// seconds, `acks` says whether those sent are shown.
+/// `timeseries.csv`; `scenario` gives the link's capacity, `counts_from` the start of the measured interval
+/// in seconds, `acks` says whether those sent are shown.
 pub fn figures(
     timeseries: &str,
     seed: u64,

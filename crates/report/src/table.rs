@@ -14,9 +14,11 @@ const MIN_TEXT: usize = 24;
 /// Share of the round trip in the uplink from which on ACKs limit: as in the verdicts, most of it.
 const ACKS_LIMIT: f64 = 0.5;
 
+/// Chosen: rates of payload.
 const RATES: [Row; 2] =
     [("goodput", "Mb/s", 2, |t| t.goodput_mbps), ("upload", "Mb/s", 2, |t| t.upload_mbps)];
 
+/// Chosen: what an ACK filter changes.
 const ACKS: [Row; 3] = [
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
     ("ACKs discarded", "1/s", 0, |t| t.acks_discarded_per_s),
@@ -121,8 +123,8 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The totals of `columns` side by side, a line for each of [`rows`]; if that is wider than a terminal, a line
-/// for each column. A figure that was not measured is empty.
+/// The totals of `columns` side by side, a line for each of [`rows`]; a line for each column if that would be
+/// wider than a terminal. A figure that was not measured is empty.
 pub fn render(columns: &[Column<'_>]) -> String {
     let rows = rows(&columns.iter().map(|column| column.mean).collect::<Vec<_>>());
     let mut lines = vec![vec![String::new(), String::new()]];
@@ -184,9 +186,9 @@ pub fn has_figure(value: f64) -> bool {
     value.abs() > 0.0
 }
 
-/// Aligns cells in columns: the first `left` columns flush left, the others flush right. In a table wider than a
-/// terminal the texts of the first columns break; if that does not suffice, the table becomes blocks below one
-/// another, each with these columns.
+/// Aligns cells in columns: the first `left` columns flush left, others flush right. In a table wider than
+/// a terminal the texts of the first columns break; if that does not suffice, the table becomes blocks below
+/// one another, each with these columns.
 pub fn align(lines: &[Vec<String>], left: usize) -> String {
     let widths = widths(lines);
     let left = left.min(widths.len());

@@ -6,7 +6,7 @@ use paceline_sim::scenario::Stations;
 use paceline_sim::{RunResult, Scenario};
 use std::fmt::Write;
 
-/// Half the width of the picture in SVG user units, and its margin: those of the map of the stations.
+/// Half the width of the picture in SVG user units, and its margin. Chosen: those of the map of the stations.
 const HALF_WIDTH: f64 = 200.0;
 const MARGIN: f64 = 30.0;
 /// Colours of lines and marks in `page/picture.css`.

@@ -28,7 +28,7 @@ const FIGURES: [Figure; 15] = [
     ("UDP datagrams lost", "%", 2, |t| 100.0 * t.udp_loss_share),
 ];
 
-/// The figures of ACKs.
+/// Chosen: what an ACK filter changes.
 const ACKS: [Figure; 2] = [
     ("ACKs sent", "1/s", 0, |t| t.acks_sent_per_s),
     ("ACKs discarded", "1/s", 0, |t| t.acks_discarded_per_s),

@@ -21,7 +21,7 @@ const TEXT_COLUMNS: [TextColumn; 7] = [
     ("UL PRBs %", 1, |t| 100.0 * t.uplink_prb_share),
 ];
 
-/// Behind them, where some ACKs are discarded or ACKs limit.
+/// Behind them, where some ACKs are discarded or ACKs limit. Chosen: what an ACK filter saves.
 const ACKS: TextColumn = ("ACKs sent 1/s", 0, |t| t.acks_sent_per_s);
 
 /// Sentences on differences at most. Chosen: half of a terminal's lines; `differences.csv` has all.

@@ -222,7 +222,8 @@ fn a_calibration_has_a_page() {
     let summary = dir.json("out/summary.json");
     let rows = summary["rows"].as_array().unwrap();
     let values: usize = rows.iter().map(|row| row["values"].as_array().unwrap().len()).sum();
-    assert_eq!(page.matches("<tr>").count(), 1 + values + 1 + rows.len());
+    // A table that is wider than a page has its rows several times.
+    assert!(page.matches("<tr>").count() >= 1 + values + 1 + rows.len());
     for part in ["<svg", "published", "R1-165974", "no spread given", "data-key=\"50\""] {
         assert!(page.contains(part), "{part}: {page}");
     }

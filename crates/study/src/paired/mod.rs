@@ -69,7 +69,7 @@ impl Difference {
     /// Whether the difference is too small to be named.
     pub fn is_unchanged(&self, figure: &Figure) -> bool {
         let Scale { factor, decimals, .. } = self.scale(figure);
-        let least = decimals.map_or(UNCHANGED_PERCENT, |decimals| 0.5 / 10f64.powi(decimals as i32));
+        let least = decimals.map_or(UNCHANGED_PERCENT, half_of_last_digit);
         self.ends().iter().all(|end| (end * factor).abs() <= least)
     }
     /// The difference in words, such as `52% lower (49 to 55%)`, of a share `0.00% -> 0.51%, +0.51 points
@@ -102,6 +102,10 @@ impl Difference {
         let change = scale.signed(mean) + &unit;
         Some(format!("{} -> {}, {change}{}", value(self.first), value(self.second), interval(low, high, "")))
     }
+}
+
+fn half_of_last_digit(decimals: usize) -> f64 {
+    (0..decimals).fold(0.5, |half, _| half / 10.0)
 }
 
 /// How a difference is stated: in percent of the first mean, in percentage points, or in the figure's unit.

@@ -56,7 +56,8 @@ fn parts(folder: &Path, rows: &Stored) -> Outcome<String> {
         let Ok(summary) = std::fs::read_to_string(folder.join("summary.json")) else { continue };
         let run: run::Run = parse(&folder, "summary.json", &summary)?;
         let timeseries = std::fs::read_to_string(folder.join("timeseries.csv")).ok();
-        body += &html::section(name, &run.over_time(timeseries.as_deref(), scenario_of(&folder).as_ref()));
+        let pictures = run.over_time(timeseries.as_deref(), scenario_of(&folder).as_ref());
+        body += &html::section(name, &html::figures(&pictures.concat()));
     }
     for name in rows.tables() {
         let folder = folder.join(name);

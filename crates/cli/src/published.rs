@@ -30,7 +30,7 @@ pub struct Row {
     /// Name and unit of the axis of the row's picture.
     pub axis: Option<String>,
     pub values: Vec<Value>,
-    /// Whether the published statement holds; none if nothing was published.
+    /// Whether the published statement holds; none if nothing was published, or nothing was run.
     pub holds: Option<bool>,
     pub holds_in_ci95: Option<bool>,
     pub why: String,
@@ -62,7 +62,8 @@ impl Row {
             (Some(true), Some(true)) => "yes",
             (Some(true), _) => "yes, uncertain",
             (Some(false), _) => "no",
-            (None, _) => "-",
+            (None, _) if self.published.is_empty() => "-",
+            (None, _) => "not run",
         }
     }
 }
@@ -77,7 +78,7 @@ impl Value {
             (None, Some(low), Some(high)) => format!("{low} to {high}"),
             _ => String::from("-"),
         };
-        let ours = if self.ours.is_none() { String::from("not measured") } else { number(self.ours) };
+        let ours = if self.ours.is_none() { String::from("not run") } else { number(self.ours) };
         let percent = signed(self.difference_percent, "%");
         let ci95 = if self.ci95.is_none() { String::new() } else { format!("± {}", number(self.ci95)) };
         let difference = signed(self.difference, &self.unit);

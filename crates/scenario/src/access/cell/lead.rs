@@ -55,15 +55,19 @@ pub struct Lead {
 }
 
 impl Cell {
+    /// Scheduling lead and radio lead, as far as keys state them.
+    pub fn stated_leads(&self) -> (Option<u8>, Option<Duration>) {
+        match self.rat {
+            RatName::Nr => self.nr.as_ref().map(|nr| (nr.scheduling_lead, nr.radio_lead)),
+            RatName::Lte => self.lte.as_ref().map(|lte| (lte.scheduling_lead, lte.radio_lead)),
+        }
+        .unwrap_or_default()
+    }
     /// The lead of the base station: that of `gnb`, where no key states another.
     pub fn lead(&self) -> Lead {
         let (usual, radio_slots) = self.gnb.slots(self.rat);
         let slot = Duration::from_nanos(1_000_000 >> self.mu().unwrap_or(0));
-        let (slots, radio) = match self.rat {
-            RatName::Nr => self.nr.as_ref().map(|nr| (nr.scheduling_lead, nr.radio_lead)),
-            RatName::Lte => self.lte.as_ref().map(|lte| (lte.scheduling_lead, lte.radio_lead)),
-        }
-        .unwrap_or_default();
+        let (slots, radio) = self.stated_leads();
         Lead { slots: slots.unwrap_or(usual), radio: radio.unwrap_or(slot * radio_slots) }
     }
 }
@@ -112,10 +116,10 @@ mod tests {
     fn keys_override_the_leads_of_the_base_station() {
         let us = Duration::from_micros;
         assert_eq!(lead(&["cell.gnb=ideal"]), Lead { slots: 0, radio: Duration::ZERO });
-        assert_eq!(lead(&["cell.gnb=srsran"]), Lead { slots: 3, radio: Duration::ZERO });
-        let nr = ["cell.rat=nr", "cell.gnb=srsran"];
-        assert_eq!(lead(&nr), Lead { slots: 1, radio: us(1500) });
-        let of = |key| lead(&[nr[0], nr[1], key]);
+        assert_eq!(lead(&[]), Lead { slots: 3, radio: Duration::ZERO });
+        let of = |key| lead(&["cell.rat=nr", "cell.numerology=1", key]);
+        assert_eq!(of("cell.gnb=srsran"), Lead { slots: 1, radio: us(1500) });
+        assert_eq!(of("cell.numerology=0"), Lead { slots: 1, radio: us(3000) });
         assert_eq!(of("cell.nr.radio_lead=0.5 ms"), Lead { slots: 1, radio: us(500) });
         assert_eq!(of("cell.nr.scheduling_lead=5"), Lead { slots: 5, radio: us(1500) });
         assert_eq!(lead(&["cell.gnb=ideal", "cell.lte.radio_lead=1 ms"]), Lead { slots: 0, radio: us(1000) });

@@ -3,6 +3,7 @@
 use crate::cell_facts::CellFacts;
 use crate::results::{PingResult, RunResult};
 use crate::scenario::{self, Scenario};
+use paceline_net::Instant;
 
 /// A figure of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,16 +34,39 @@ pub enum Measure {
     Fall,
     /// Median of its rises, ms.
     Jump,
+    /// A percentile of the goodput in the seconds of all runs, Mb/s.
+    Second(u8),
+    /// A percentile of the round trips of pings less the 5th, ms.
+    RttAbove5(u8),
+    /// Median time of completed handovers without service, ms.
+    Interruption,
+    /// Share of the time in which the receive window limits the senders, percent.
+    ReceiveWindow,
     /// From the end of the scheduling request to the hand-over of the reply's slot to the radio, ms.
     LogSrToReply,
 }
 
 impl Measure {
+    /// The figure of all runs together, for distributions; none for the figures of single runs.
+    pub fn of_all(self, scenario: &Scenario, runs: &[RunResult]) -> Option<f64> {
+        let Self::Second(percent) = self else { return None };
+        let after = Instant::ZERO + scenario.run.warmup;
+        let mut mbps: Vec<f64> = runs
+            .iter()
+            .flat_map(|run| run.samples.windows(2).filter(|pair| pair[0].at >= after))
+            .map(|pair| {
+                let seconds = pair[1].at.since(pair[0].at).as_secs_f64();
+                8e-6 * (pair[1].downloaded - pair[0].downloaded) as f64 / seconds
+            })
+            .collect();
+        mbps.sort_by(f64::total_cmp);
+        mbps.get(mbps.len() * usize::from(percent) / 100).copied()
+    }
     /// The figure of one run; none if the run has none.
     pub fn of(self, scenario: &Scenario, run: &RunResult) -> Option<f64> {
         let ping = run.pings.first();
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Second(_) => None,
             Self::Goodput => Some(run.totals.goodput_mbps),
             Self::Upload => Some(run.totals.upload_mbps),
             Self::Rtt => Some(ping?.rtt.mean_ms),
@@ -55,6 +79,10 @@ impl Measure {
             Self::SegmentStep => part(ping?, "uplink segmentation").map(|times| times.min_ms),
             Self::Fall => median(steps(ping?).filter(|step| *step < 0.0).map(|step| -step)),
             Self::Jump => median(steps(ping?).filter(|step| *step > 0.0)),
+            Self::RttAbove5(50) => Some(ping?.rtt.p50_ms - ping?.rtt.p5_ms),
+            Self::RttAbove5(_) => Some(ping?.rtt.p95_ms - ping?.rtt.p5_ms),
+            Self::Interruption => median(run.handovers.iter().filter_map(|change| change.interruption_ms)),
+            Self::ReceiveWindow => Some(100.0 * run.totals.receive_window_share),
             Self::LogSrToReply => {
                 let slot_ms = facts(scenario).slot_ms;
                 let grant = part(ping?, "uplink grant")?.mean_ms;

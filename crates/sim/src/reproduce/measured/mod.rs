@@ -43,11 +43,13 @@ impl Experiment {
         }
     }
     fn value(&self, figure: &Figure) -> Value {
-        let part = self.parts.get(figure.part);
-        let ours = part
-            .into_iter()
-            .flat_map(|(scenario, runs)| runs.iter().filter_map(|run| figure.measure.of(scenario, run)));
-        let value = Value::new(figure.name, figure.unit, figure.value, Estimate::of(ours));
+        let ours = self.parts.get(figure.part).map_or_else(Estimate::default, |(scenario, runs)| {
+            let of_all = figure.measure.of_all(scenario, runs);
+            Estimate::of(
+                of_all.into_iter().chain(runs.iter().filter_map(|run| figure.measure.of(scenario, run))),
+            )
+        });
+        let value = Value::new(figure.name, figure.unit, figure.value, ours);
         match figure.spread {
             Some((low, high)) => value.within(low, high),
             None => value,

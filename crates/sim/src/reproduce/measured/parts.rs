@@ -260,13 +260,15 @@ pub const PARTS: [Part; 33] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::load;
+    use crate::link::generated;
+    use crate::scenario::load_with;
 
     #[test]
     fn every_part_is_a_scenario() {
         for part in PARTS {
             let (text, set) = part.of_seed(1);
-            load(part.name, &text, &set).unwrap_or_else(|error| panic!("{}: {error}", part.name));
+            let trace = |name: &str| Ok(generated(name).expect("a generated trace")?.to_file());
+            load_with(part.name, &text, &set, &trace).unwrap_or_else(|error| panic!("{}: {error}", part.name));
         }
     }
 }

@@ -314,6 +314,7 @@ pub const ROWS: [Published; 20] = [
             near("NSA", MS, 20.0, 5.0, "handover-nsa", Measure::Interruption),
             between("SA", MS, (40.0, 50.0), "handover-sa", Measure::Interruption),
         ],
-        cause: "the interruption of handover.kind, then random access as the model simulates it",
+        cause: "handover.kind has interruptions that were chosen for these medians; random access, which \
+                follows, is simulated",
     },
 ];

@@ -26,7 +26,7 @@ PICTURE_TOLERANCE = 0.01
 
 def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
     """A notebook with the outputs of a run in `folder`, without its times and those who ran it."""
-    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    notebook: nbformat.NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = []

@@ -14,7 +14,8 @@
 //! in inverse proportion to the speed.
 //!
 //! Mean SINR, load and spectrum of each network are fitted to the quantiles of [`DRIVES`], three values for
-//! three; all are met within 8%, in the mean rates of seconds. Left out: the correlation of load with place, and a rate that depends on the sent traffic.
+//! three; all are met within 8%, in the mean rates of seconds. Left out: the correlation of load with place,
+//! and a rate that depends on the sent traffic.
 
 use super::log_rate::OrnsteinUhlenbeck;
 use paceline_net::Stream;

@@ -268,7 +268,8 @@ mod tests {
         for part in PARTS {
             let (text, set) = part.of_seed(1);
             let trace = |name: &str| Ok(generated(name).expect("a generated trace")?.to_file());
-            load_with(part.name, &text, &set, &trace).unwrap_or_else(|error| panic!("{}: {error}", part.name));
+            load_with(part.name, &text, &set, &trace)
+                .unwrap_or_else(|error| panic!("{}: {error}", part.name));
         }
     }
 }

@@ -14,7 +14,7 @@
 //! in inverse proportion to the speed.
 //!
 //! Mean SINR, load and spectrum of each network are fitted to the quantiles of [`DRIVES`], three values for
-//! three; all are met within 8%, in the mean rates of seconds. Left out: the correlation of load with place,
+//! three; all are met within 15%, in the mean rates of seconds. Left out: the correlation of load with place,
 //! and a rate that depends on the sent traffic.
 
 use super::log_rate::OrnsteinUhlenbeck;
@@ -52,13 +52,13 @@ const fn drive(
 /// Operational 5G Standalone Networks" (CoNEXT 2025, figs. 5a, 6a, 14b); the other quantiles:
 /// mssn/INFOCOM23-5GMeas (a3c064b), with the interruptions of NSA. Derived: the other values by a fit.
 pub(super) const DRIVES: [Drive; 7] = [
-    drive("drive-nsa", (4.5, OF_5G), (0.3, 170.1e6), 20.0, [36.0, 197.0, 536.0]),
-    drive("drive-nsa-uplink", (0.5, OF_5G), (0.1, 64.95e6), 20.0, [3.3, 31.0, 91.0]),
-    drive("drive-sa", (3.0, OF_5G), (0.0, 317.9e6), 45.0, [48.0, 320.0, 834.0]),
-    drive("drive-sa-uplink", (2.0, OF_5G), (0.1, 59.05e6), 45.0, [4.6, 36.0, 89.0]),
-    drive("drive-5g", (9.0, OF_5G), (0.8, 40.4e6), 20.0, [16.5, 75.0, 242.0]),
+    drive("drive-nsa", (4.5, OF_5G), (0.3, 162.0e6), 20.0, [36.0, 197.0, 536.0]),
+    drive("drive-nsa-uplink", (0.0, OF_5G), (0.1, 66.0e6), 20.0, [3.3, 31.0, 91.0]),
+    drive("drive-sa", (2.5, OF_5G), (0.0, 317.9e6), 45.0, [48.0, 320.0, 834.0]),
+    drive("drive-sa-uplink", (1.8, OF_5G), (0.1, 57.5e6), 45.0, [4.6, 36.0, 89.0]),
+    drive("drive-5g", (9.0, OF_5G), (0.8, 38.8e6), 20.0, [16.5, 75.0, 242.0]),
     drive("drive-lte", (13.0, OF_LTE), (1.6, 4.62e6), 20.0, [2.0, 14.0, 94.0]),
-    drive("drive-mmwave", (3.5, OF_5G), (0.3, 101.0e6), 20.0, [17.7, 102.0, 293.0]),
+    drive("drive-mmwave", (3.5, OF_5G), (0.3, 95.0e6), 20.0, [17.7, 102.0, 293.0]),
 ];
 /// End of the names of uplinks.
 const UPLINK: &str = "-uplink";

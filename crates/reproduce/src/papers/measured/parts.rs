@@ -266,7 +266,8 @@ mod tests {
     fn every_part_is_a_scenario() {
         for part in PARTS {
             let (text, set) = part.of_seed(1);
-            parse_without_files(part.name, &text, &set).unwrap_or_else(|error| panic!("{}: {error}", part.name));
+            parse_without_files(part.name, &text, &set)
+                .unwrap_or_else(|error| panic!("{}: {error}", part.name));
         }
     }
 }

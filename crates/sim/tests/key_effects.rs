@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Two stations that load a cell, a link or a direct link.
 const RUN: &str = "[run]\nduration = \"1 s\"\nwarmup = \"100 ms\"\n";
-const NR: &str = "[cell]\nrat = \"nr\"\nbandwidth = \"20 MHz\"\n";
+const NR: &str = "[cell]\nrat = \"nr\"\nbandwidth = \"15 MHz\"\n";
 const LINK: &str =
     "[link]\nqueue = \"100 kB\"\n[link.fixed]\ndownlink_rate = \"10 Mb/s\"\nuplink_rate = \"2 Mb/s\"\n";
 

@@ -112,7 +112,9 @@ async function check(/** @type {boolean} */ runIt) {
     button("run").disabled = Boolean(result.error);
     const own = builtIn();
     /** @type {HTMLSelectElement} */ (element("built-in")).value = own?.name ?? "";
-    element("about").textContent = own?.about ?? "A scenario of your own.";
+    // As of the built-in ones: the comment at the head.
+    const head = text.match(/^(?:#.*\n)+/)?.[0].replace(/^# ?/gm, "").replace(/\n/g, " ");
+    element("about").textContent = own?.about ?? head ?? "A scenario of your own.";
     explain.mark(element("about"));
     if (result.error) {
         status("The scenario has an error.");

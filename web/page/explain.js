@@ -33,6 +33,7 @@ export function mark(element) {
             term.className = "term";
             term.textContent = part;
             const place = places.get(part.toLowerCase());
+            term.setAttribute("role", "term");
             if (!known.has(place)) term.tabIndex = 0;
             known.add(place);
             return term;

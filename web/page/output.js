@@ -71,7 +71,9 @@ export function showOverview(overview) {
 export function showComparison(comparison) {
     element("comparison").hidden = element("words").hidden = !comparison;
     if (!comparison) return;
-    element("words").replaceChildren(...items(comparison.words));
+    // The change and its effect first, the rest beside the table.
+    element("words").replaceChildren(...items(comparison.words.slice(0, 2)));
+    element("more-words").replaceChildren(...items(comparison.words.slice(2)));
     const number = (/** @type {number} */ value) => (value === null ? "" : Number(value.toPrecision(4)).toString());
     const lines = comparison.rows.map(([name, unit, [a, b]]) => {
         const change = a ? `${b >= a ? "+" : "−"}${Math.abs((100 * (b - a)) / a).toFixed(1)}%` : "";

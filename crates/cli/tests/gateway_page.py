@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Opens a running gateway's page in a headless Chromium, 390 and 1280 px wide, in light and dark.
 
-The page has to show rates above zero with their history, which outlives a reload, the device, with a radio rate
-of no more than the link's, and the state: green ("good"), or, where an interface refuses frames, not green
-("refusing"); without errors on the console, without horizontal scrolling, with tiles in full rows, and with
-requests to the gateway alone. Prints a line for each fault; exit status 1 if there is any.
+The page has to show rates above zero with their history, which outlives a reload; the device, with a radio
+rate of no more than the link's; and the state: green ("good"), or, where an interface refuses frames, not
+green ("refusing"). There have to be no errors on the console, no horizontal scrolling, tiles in full rows,
+and requests to the gateway alone. Prints a line for each fault; exit status 1 if there is any.
 
 usage: gateway_page.py BROWSER URL DEVICE LINK_MBPS good|refusing
 """

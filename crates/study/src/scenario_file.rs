@@ -63,8 +63,8 @@ pub fn generated_trace(name: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A trace of one packet in place of a generated one, which takes long: for changes of keys that do not depend
-/// on it.
+/// A trace of one packet in place of a generated one, which takes long: for the check of keys that do not
+/// depend on it.
 pub(crate) fn short_trace(name: &str) -> Result<Vec<u8>, String> {
     let kind = name.strip_prefix(PREFIX).and_then(|rest| rest.split(':').next());
     if generated_kinds().any(|known| Some(known) == kind) {

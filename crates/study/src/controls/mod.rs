@@ -2,8 +2,8 @@
 //! scenario allows.
 //!
 //! A value is offered only if the scenario is accepted with it: the bandwidths of the carrier's band, the
-//! patterns of its numerology. An edit changes the scenario's text and leaves its comments. Two controls stand
-//! for several keys: [`round_trip`] and [`traffic`].
+//! patterns of its numerology. An edit changes the scenario's text and leaves its comments. [`round_trip`]
+//! and [`traffic`] stand for several keys each.
 
 mod round_trip;
 mod sliders;
@@ -40,7 +40,8 @@ pub struct Choice {
     pub meaning: String,
 }
 
-/// Keys and names of the controls, in their order on the page.
+/// Keys and names of the controls, in their order on the page. Chosen: the subjects of lectures on TCP over
+/// radio.
 const KEYS: [(&str, &str); 18] = [
     ("station.0.count", "Stations"),
     (traffic::KEY, "Traffic"),
@@ -95,7 +96,7 @@ pub fn controls(text: &str, scenario: &Scenario) -> Vec<Control> {
         }
         let fits = |choice: &Choice| choice.value == value || accepted(key, &choice.value);
         if ordered {
-            // What is allowed is an interval, with the present value.
+            // The allowed values are an interval, and the present one is among them.
             let last = choices.iter().rposition(fits).map_or(0, |last| last + 1);
             choices.truncate(last);
             choices.drain(..choices.iter().position(fits).unwrap_or(0));

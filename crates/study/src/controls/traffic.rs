@@ -1,5 +1,5 @@
-//! The traffic of the first group of stations: transfers without end, short ones, or a thin flow beside, which
-//! is a group of one station.
+//! The traffic of the first group of stations: transfers without end, short ones, or a thin flow beside them,
+//! in a group of one station.
 
 use super::Choice;
 use paceline_sim::Scenario;

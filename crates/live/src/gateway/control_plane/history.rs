@@ -1,5 +1,5 @@
-//! The last hour of a gateway, for its page: rates and gauges every five seconds, and what it refused, dropped
-//! or reset. A sample has 96 bytes, so that an hour takes 70 kB, whatever the traffic.
+//! The last hour of a gateway, for its page: rates and gauges every five seconds, and counts of refusals,
+//! drops and resets. An hour of samples, of 104 bytes each, takes 0.1 MB at any traffic.
 
 use super::requests::Snapshot;
 use crate::gateway::counter::{Counter, CounterValues};
@@ -8,15 +8,15 @@ use paceline_pep::accelerator::BypassReason;
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// Time between samples: an hour then has a sample for each pixel of a wide chart.
+/// Time between samples. Chosen: an hour then has about a sample for each pixel of the page's charts.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Samples of an hour.
+/// Samples kept: by definition those of an hour.
 const SAMPLES: usize = 720;
-/// Samples of the five minutes for which the page's state names what happened: an operator who is called by a
-/// message still sees it.
+/// Samples of the five minutes for which the page's state is not green after an event. Chosen: an operator
+/// who is called by an alert still sees it.
 const RECENT: usize = 60;
-/// Counters of what the gateway refuses, drops or resets. ACKs that the filter discards, and connections that
-/// another system's TCP keeps from acceleration, are none of them.
+/// Counters of refusals, drops and resets. Chosen: those that cost a user something; ACKs that the filter
+/// discards and connections whose options exclude acceleration do not.
 const TROUBLES: [Counter; 12] = [
     Counter::FlowsReset,
     Counter::Refused,
@@ -75,12 +75,12 @@ pub struct Lists {
     pub troubles: Vec<f64>,
 }
 
-/// A counter of what the gateway refuses, drops or resets, that has risen within the hour.
+/// A counter of refusals, drops or resets that has risen within the hour.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Trouble {
     /// The counter's name.
     pub counter: &'static str,
-    /// What it counts.
+    /// The help text of its metric.
     pub help: String,
     /// Count of the last five minutes.
     pub recent: u64,
@@ -135,8 +135,8 @@ impl History {
         }
         lists
     }
-    /// What was refused, dropped or reset within the hour; `counters` are those of the present, which may be
-    /// ahead of the last sample.
+    /// The counters of refusals, drops and resets that have risen within the hour; `counters` are those of
+    /// the present, which may be ahead of the last sample.
     pub fn troubles(&self, counters: &CounterValues) -> Vec<Trouble> {
         let trouble = |(index, counter): (usize, &Counter)| {
             let before = self.before.as_ref().map_or(0, |(_, before)| before.get(*counter));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_dropped_or_reset_is_named_for_an_hour() {
+    fn refusals_drops_and_resets_are_named_for_an_hour() {
         let at = |second: u64| move |now| vec![(Counter::FlowsReset, u64::from(now == second) * 3)];
         let trouble = |seconds: u64, second: u64| {
             let (history, snapshot, _) = history(seconds, at(second));

@@ -157,7 +157,7 @@ pub struct Status {
 pub struct Overview {
     /// The gateway as a whole.
     pub status: Status,
-    /// What was refused, dropped or reset within the last hour.
+    /// Refusals, drops and resets within the last hour.
     pub troubles: Vec<Trouble>,
     /// The devices that have acknowledged most.
     pub devices: Vec<DeviceStatus>,

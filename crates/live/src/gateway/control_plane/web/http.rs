@@ -1,8 +1,8 @@
 //! A small HTTP server for a monitoring system and for people: `GET /metrics` (Prometheus' text format), `GET
-//! /devices` (JSON), and a page that shows `GET /state` and `GET /history` (JSON). Nothing can be changed by it. Requests are
-//! answered at the same time, each on a connection of its own (HTTP/1.1 with `Connection: close`) with
-//! deadlines, and only under this machine's names: a page of a stranger whose name leads here (DNS rebinding)
-//! gets nothing.
+//! /devices` (JSON), and a page that shows `GET /state` and `GET /history` (JSON). Nothing can be changed by
+//! it. Requests are answered at the same time, each on a connection of its own (HTTP/1.1 with `Connection:
+//! close`) with deadlines, and only under this machine's names: a page of a stranger whose name leads here
+//! (DNS rebinding) gets nothing.
 
 use super::hosts::Hosts;
 use crate::gateway::control_plane::operations::{ControlPlane, TOP_DEVICES};

@@ -51,11 +51,12 @@ def shown(browser: Browser, device: str, mbps: float, state: str) -> list[str]:
         content = str(browser.value(f"document.getElementById('{element}').textContent"))
         if text not in content:
             found.append(f"#{element} has no {text!r}: {content!r}")
-    cells = browser.value("[...document.querySelectorAll('#devices tr')].map(row => row.cells[2].textContent)")
+    until(browser, "document.querySelectorAll('#devices tr').length > 1")
+    cells = browser.value("[...document.querySelectorAll('#devices tr')].map(row => row.cells[2]?.textContent)")
     factors = {"b/s": 1e-6, "kb/s": 1e-3, "Mb/s": 1.0, "Gb/s": 1e3}
-    rates = [float(cell.split()[0]) * factors[cell.split()[1]] for cell in cells[1:]]
+    rates = [float(cell.split()[0]) * factors[cell.split()[1]] for cell in cells[1:] if cell]
     # A fifth for the bytes in a bucket and the bounds of the interval.
-    if cells[0] != "radio rate" or not rates or max(rates) > 1.2 * mbps:
+    if cells[:1] != ["radio rate"] or not rates or max(rates) > 1.2 * mbps:
         found.append(f"radio rates above {mbps} Mb/s: {cells}")
     tops = browser.value(TOPS)
     rows = {top: tops.count(top) for top in tops}

@@ -287,7 +287,8 @@ impl ControlPlane {
     }
     /// The content of the page.
     pub fn overview(&self) -> Overview {
-        let (experiment, snapshot) = (lock(&self.experiments).status(), self.snapshot());
+        let snapshot = self.snapshot();
+        let experiment = snapshot.experiment.clone();
         let troubles = lock(&self.history).troubles(&snapshot.counters);
         let devices = self.top_devices(TOP_DEVICES);
         Overview { status: self.status_of(snapshot), troubles, devices, experiment }

@@ -51,6 +51,11 @@ wheel-test: ## the same tests with the installed wheel
 	cargo build --release --locked
 	PACELINE_WHEEL=yes scripts/test_python.sh
 
+.PHONY: notebooks
+notebooks: ## the outputs that stand in docs/notebooks, with the build of `make unit`
+	cargo test --locked --workspace --no-run
+	scripts/test_python.sh --notebooks
+
 bench-python: ## the Python package: import, CPU beside the command line, a million rows in pandas, cores
 	cargo build --release --locked
 	$(MAKE) --no-print-directory wheel

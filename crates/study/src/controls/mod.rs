@@ -205,6 +205,32 @@ mod tests {
     }
 
     #[test]
+    fn the_round_trip_time_is_that_of_hops_and_link_and_traffic_can_be_taken_back() {
+        let parsed = |text: &str| parse(text).unwrap();
+        // A file without hops, several hops, a link.
+        for (text, least) in [
+            ("[[station]]\n", 0),
+            (scenario_file::built_in("uplink-limited").1, 14),
+            (scenario_file::built_in("accelerator-trace").1, 10),
+        ] {
+            let edited = edit(text, "rtt", "60 ms").unwrap();
+            assert_eq!(round_trip::present(&parsed(&edited)).unwrap().to_string(), "60 ms");
+            let bulk = edit(text, "traffic", "bulk").unwrap();
+            for traffic in ["short transfers", "a thin flow beside"] {
+                let changed = edit(&bulk, "traffic", traffic).unwrap();
+                assert_eq!(traffic::present(&parsed(&changed)), Some(traffic), "{changed}");
+                assert_eq!(edit(&changed, "traffic", "bulk").unwrap(), bulk);
+            }
+            let refused =
+                edit(text, "rtt", "1 us").is_err_and(|error| error.contains(&format!("{least} ms or")));
+            assert!(refused || least == 0, "{text}");
+        }
+        assert!(
+            edit("[[station]]\n", "traffic", "heavy").is_err_and(|error| error.contains("allowed: bulk"))
+        );
+    }
+
+    #[test]
     fn every_choice_of_every_built_in_scenario_is_accepted_after_its_edit() {
         for name in scenario_file::built_in_names() {
             let (text, controls) = of(name);

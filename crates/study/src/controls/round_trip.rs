@@ -31,13 +31,6 @@ pub fn edit(text: &str, scenario: &Scenario, value: &str) -> Result<String, Stri
         return Err(format!("round-trip time = {value}: allowed: {} or more", others * 2));
     }
     let delay = one_way.saturating_sub(others);
-    if is_link {
-        return with_setting(text, &format!("link.delay={delay}"));
-    }
-    let written: toml::Value = toml::from_str(text).map_err(|error| error.to_string())?;
-    if written.get("core").and_then(|core| core.get("hops")).is_some() {
-        return with_setting(text, &format!("core.hops.0.delay={delay}"));
-    }
-    let hop = &scenario.core.hops[0];
-    with_setting(text, &format!("core.hops=[{{ rate = \"{}\", delay = \"{delay}\" }}]", hop.rate))
+    let key = if is_link { "link.delay" } else { "core.hops.0.delay" };
+    with_setting(text, &format!("{key}={delay}"))
 }

@@ -4,7 +4,7 @@
 use super::Choice;
 use paceline_sim::Scenario;
 use paceline_sim::scenario::{Direction, Traffic};
-use toml_edit::{ArrayOfTables, DocumentMut, Table, value};
+use toml_edit::{ArrayOfTables, DocumentMut, InlineTable, Table, value};
 
 /// Name of the control.
 pub const KEY: &str = "traffic";
@@ -90,8 +90,9 @@ fn add_thin_flow(groups: &mut ArrayOfTables) {
         thin.insert(key, value(text));
     }
     thin.insert("count", value(1));
-    let mut tcp = toml_edit::InlineTable::new();
-    tcp.insert("nagle", "off".into());
-    thin.insert("tcp", value(tcp));
+    let tcp = thin.entry("tcp").or_insert(value(InlineTable::new()));
+    if let Some(tcp) = tcp.as_table_like_mut() {
+        tcp.insert("nagle", value("off"));
+    }
     groups.push(thin);
 }

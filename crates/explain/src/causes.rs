@@ -23,6 +23,8 @@ pub enum Cause {
     /// Below the advertised window with a round trip near its minimum: congestion window, pacing or send
     /// buffer.
     CongestionWindow,
+    /// A policer drops what exceeds its rate.
+    Policer,
     /// ACKs come in bunches, after gaps in which none came.
     AckPath,
     /// The capture has no ACKs, no data, or no round trip towards the sender.
@@ -31,7 +33,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of tables.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Handshake,
         Self::Application,
         Self::ReceiveWindow,
@@ -40,6 +42,7 @@ impl Cause {
         Self::Pause,
         Self::Queue,
         Self::CongestionWindow,
+        Self::Policer,
         Self::AckPath,
         Self::Unknown,
     ];
@@ -54,6 +57,7 @@ impl Cause {
             Self::Pause => "pause",
             Self::Queue => "queue",
             Self::CongestionWindow => "congestion_window",
+            Self::Policer => "policer",
             Self::AckPath => "ack_path",
             Self::Unknown => "unknown",
         }
@@ -73,6 +77,12 @@ const PLATEAU: f64 = 0.9;
 /// Share of the time that a round trip must have held before its rate counts as the best. Chosen: bunches of
 /// ACKs have high rates for short times.
 const LASTING: f64 = 0.02;
+
+/// The longest round trip of an empty path with this least one, ns.
+pub fn flat_ns(least_rtt_ns: u64) -> f64 {
+    let least = least_rtt_ns as f64;
+    (QUEUED * least).max(least + LEAST_QUEUE_NS)
+}
 
 /// Time in ns by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,8 +142,7 @@ impl Flowing {
     }
     /// The times of [`Cause::Queue`] and [`Cause::CongestionWindow`].
     pub fn divide(&self, least_rtt_ns: u64) -> CauseTimes {
-        let least = least_rtt_ns as f64;
-        let queued = (QUEUED * least).max(least + LEAST_QUEUE_NS);
+        let queued = flat_ns(least_rtt_ns);
         let all: u64 = self.0.values().map(|(ns, _)| ns).sum();
         let rate = |(ns, bytes): &(u64, u64)| *bytes as f64 / (*ns).max(1) as f64;
         let is_lasting = |part: &(u64, u64)| part.0 as f64 >= LASTING * all as f64;

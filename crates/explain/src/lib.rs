@@ -5,6 +5,7 @@
 //!         -> tracker: connections by capture point and ends, clocks, mirrored copies
 //!         -> connection: handshake, options, halves of the round trip
 //!         -> sender: losses by kind and place, lifetime by cause
+//!         -> signs: bunches of ACKs, policers, middleboxes, periods of cells
 //!         -> report: figures, sentences
 //! ```
 //!
@@ -12,7 +13,6 @@
 //! the same packets give the same report.
 #![forbid(unsafe_code)]
 
-mod bunches;
 pub mod causes;
 mod connection;
 mod halves;
@@ -20,8 +20,11 @@ mod quantiles;
 pub mod report;
 mod segment;
 mod sender;
+mod signs;
 mod space;
 mod tracker;
+
+pub use signs::period;
 
 use connection::{CLIENT, SERVER};
 use paceline_import::capture::stream::{self, Captured, Reading};

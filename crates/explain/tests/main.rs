@@ -4,6 +4,7 @@ mod capture;
 mod causes;
 mod common;
 mod inputs;
+mod signs;
 
 use paceline_net::test_support::inputs;
 

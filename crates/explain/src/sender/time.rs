@@ -195,6 +195,11 @@ impl Sender {
         if self.is_blind(toward_sender) {
             times.shift(Cause::CongestionWindow, Cause::Unknown, u64::MAX);
         }
+        if self.policer().is_some() {
+            for cause in [Cause::Recovery, Cause::Timeout, Cause::CongestionWindow] {
+                times.shift(cause, Cause::Policer, u64::MAX);
+            }
+        }
         for cause in [Cause::CongestionWindow, Cause::Queue] {
             let rest = ack_path_ns.saturating_sub(times.of(Cause::AckPath));
             times.shift(cause, Cause::AckPath, rest);

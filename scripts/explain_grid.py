@@ -9,7 +9,8 @@ Prints the share of right causes by true cause and capture point, the share of r
 the time is within 10 points, and the worst settings; `--least 0.95` exits with 1 below that share.
 
 True causes of a simulation are the times of its sender by limit. Time at the congestion window, pacing or
-send buffer is the queue's while the link carries 90% of its capacity, and a pause while it is interrupted.
+send buffer is the queue's while the link carries 90% of its capacity and packets wait for 2 ms or more, and
+a pause while interruptions let no data be acknowledged; timers that expire then are the pause's.
 Of the kernel, TCP_INFO gives the times without data and at the receive window; its time of repairs is not
 read, so that `recovery`, `timeout` and `congestion_window` are one cause where packets are lost.
 """
@@ -36,6 +37,8 @@ DURATION_S = 6
 # A full IP packet of a download, and the share of the capacity from which on a link is full.
 PACKET_BYTES = 1500
 FULL = 0.9
+# Least time in the queue that counts as one, as in `paceline explain`.
+LEAST_QUEUE_NS = 2e6
 LOSSES = ("recovery", "timeout", "congestion_window")
 
 
@@ -155,14 +158,16 @@ def between(capture: Path, out: Path, delay_ms: float) -> None:
 
 
 def link_shares(timeseries: Path) -> tuple[float, float]:
-    """Shares of the samples in which the link carries its capacity, and in which it is interrupted."""
+    """Shares of the samples in which the link carries its capacity, and in which no data are acknowledged."""
     rows = list(csv.DictReader(timeseries.open()))
     busy = blocked = 0
     for before, row in zip(rows, rows[1:]):
         carried = PACKET_BYTES * (float(row["link_sent"]) - float(before["link_sent"]))
         capacity = float(row["link_capacity"]) - float(before["link_capacity"])
-        blocked += capacity == 0 and float(row["downlink_queue"]) > 0
-        busy += capacity > 0 and carried >= FULL * capacity
+        blocked += row["downloaded"] == before["downloaded"]
+        packets = float(row["link_sent"]) - float(before["link_sent"])
+        queued_ns = float(row["link_queued_ns"]) - float(before["link_queued_ns"])
+        busy += capacity > 0 and carried >= FULL * capacity and queued_ns >= LEAST_QUEUE_NS * packets
     return busy / max(1, len(rows) - 1), blocked / max(1, len(rows) - 1)
 
 
@@ -174,10 +179,9 @@ def simulated_truth(folder: Path, setting: Setting) -> dict[str, float]:
     busy, blocked = (share / max(life, 1e-9) for share in link_shares(folder / "timeseries.csv"))
     rest = limits.pop("congestion_window") + limits.pop("pacing") + limits.pop("send_buffer")
     if setting.kind == "pause":
-        limits["pause"] = min(blocked, rest + limits["timeout"])
-        from_timeout = min(limits["timeout"], limits["pause"])
-        limits["timeout"] -= from_timeout
-        rest -= limits["pause"] - from_timeout
+        timeout = limits.pop("timeout")
+        limits["pause"] = max(timeout, min(blocked, rest + timeout))
+        rest -= limits["pause"] - timeout
     if setting.kind == "uplink":
         busy = 1.0
     limits["queue"] = min(rest, busy)
@@ -274,6 +278,7 @@ def run(paceline: str, setting: Setting, seed: int, folder: Path, is_emulated: b
         connection = json.loads(found.stdout)["explanation"]["connections"][0]
         cause, shares = connection["cause"], connection["cause_shares"]
         same = LOSSES if is_emulated and largest in LOSSES else (largest,)
+        same = ("pause", "timeout") if setting.kind == "pause" and largest == "pause" else same
         share = sum(shares[name] for name in same)
         results.append(Result(setting, point, largest, truth[largest], cause, share, cause in same))
     return results

@@ -20,6 +20,7 @@ mod quantiles;
 pub mod report;
 mod segment;
 mod sender;
+mod series;
 mod signs;
 mod space;
 mod tracker;
@@ -87,6 +88,14 @@ impl Explainer {
     /// Takes the next packet of a capture.
     pub fn on_packet(&mut self, packet: &Captured<'_>) {
         self.tracker.on_packet(packet);
+    }
+    /// Names the capture point of packets that are taken one by one, such as an interface of this host.
+    pub fn name_interface(&mut self, name: &str) {
+        self.names.insert(self.tracker.group, (String::new(), vec![name.to_owned()]));
+    }
+    /// Adds a statement on the capture.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
     /// Names of the interfaces so far.
     pub fn interfaces(&self) -> Vec<&str> {

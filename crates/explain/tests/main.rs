@@ -3,6 +3,7 @@
 mod capture;
 mod causes;
 mod common;
+mod damaged;
 mod inputs;
 mod signs;
 

@@ -7,6 +7,7 @@ use crate::connection::{CLIENT, Closing, Connection, Offer, SERVER};
 use crate::halves::Half;
 use crate::quantiles::Quantiles;
 use crate::sender::{Losses, NEAR_PARTS, Sender};
+use crate::series::{Bin, Series};
 use crate::signs::middlebox::{self, Sign};
 use paceline_net::Instant;
 use serde::Serialize;
@@ -106,6 +107,17 @@ pub struct DirectionReport {
     pub ece_acks: u64,
 }
 
+/// Goodput and round trip in a part of a connection's time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TimePoint {
+    /// End of the part after the first packet of the capture, s.
+    pub at_s: f64,
+    /// Acknowledged data, Mb/s.
+    pub goodput_mbps: f64,
+    /// Mean round trip, ms.
+    pub rtt_ms: Option<f64>,
+}
+
 /// A connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionReport {
@@ -165,6 +177,8 @@ pub struct ConnectionReport {
     pub verdict: String,
     /// Where the round trip passed, in words.
     pub round_trip: String,
+    /// Goodput and round trip over time, of the sender of most data.
+    pub over_time: Vec<TimePoint>,
     /// Limits of the statements above.
     pub notes: Vec<String>,
 }
@@ -281,6 +295,7 @@ pub(super) fn report(connection: &Connection, interface: String, start: Instant)
         cause: largest.key(),
         verdict: verdict::verdict(&sums.times, &sums.facts),
         round_trip: verdict::round_trip(&sums.facts),
+        over_time: over_time(&connection.senders[from].series, start),
         notes: notes(connection, from, &sums.times),
     };
     report.add_signs(middlebox::signs(connection));
@@ -363,6 +378,16 @@ fn direction(sender: &Sender) -> DirectionReport {
         ce_marks: sender.ce_marks,
         ece_acks: sender.ece_acks,
     }
+}
+
+fn over_time(series: &Series, start: Instant) -> Vec<TimePoint> {
+    let (width_ns, first) = (series.width_ns(), series.start.unwrap_or(start));
+    let point = |(index, bin): (usize, &Bin)| TimePoint {
+        at_s: first.since(start).as_secs_f64() + (index + 1) as f64 * width_ns as f64 / 1e9,
+        goodput_mbps: bin.bytes as f64 * 8e3 / width_ns as f64,
+        rtt_ms: bin.rtt_ns().map(ms),
+    };
+    series.bins().iter().enumerate().map(point).collect()
 }
 
 fn notes(connection: &Connection, from: usize, times: &CauseTimes) -> Vec<String> {

@@ -2,11 +2,13 @@
 
 mod connection;
 mod network;
+mod pseudonyms;
 mod shares;
 mod verdict;
 
-pub use connection::{ConnectionReport, DirectionReport, HalfReport, OfferReport, Position};
+pub use connection::{ConnectionReport, DirectionReport, HalfReport, OfferReport, Position, TimePoint};
 pub use network::NetworkReport;
+pub use pseudonyms::Pseudonyms;
 pub use shares::CauseShares;
 
 use crate::connection::Connection;

@@ -154,6 +154,8 @@ impl Sender {
             sent_at = (end > before).then_some(at);
         }
         let sample = sent_at.map(|sent_at| segment.at.since(sent_at));
+        let whole = sample.map(|sample| sample.as_nanos() + toward_sender.recent_ns());
+        self.series.add(segment.at, ack - before, whole);
         if let Some(sample) = sample {
             let ns = sample.as_nanos() + toward_sender.recent_ns();
             // The receiver delays the ACK of a last segment (RFC 9293 §3.8.6.3).

@@ -4,6 +4,7 @@ use super::counts::{Episode, Losses};
 use super::view::View;
 use crate::causes::{CauseTimes, Flowing, flat_ns};
 use crate::quantiles::Quantiles;
+use crate::series::Series;
 use crate::signs::bunches::Bunches;
 use crate::signs::copies::Copies;
 use crate::signs::policer::Policer;
@@ -47,6 +48,8 @@ pub struct Sender {
     pub bunches: Bunches,
     /// Copies of segments, by which policers and windows that are tracked are found.
     pub copies: Copies,
+    /// Acknowledged bytes and round trips over time.
+    pub series: Series,
     /// ACKs with SACK blocks, those with blocks outside of the data, and duplicate ACKs.
     pub sack_acks: u64,
     pub sack_outside: u64,

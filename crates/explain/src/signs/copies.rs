@@ -6,8 +6,8 @@ use crate::space::Hole;
 use paceline_net::Instant;
 use std::collections::VecDeque;
 
-/// Copies that wait for an ACK or a repair; beyond this the oldest counts as arrived. More than the segments
-/// that 100 Mb/s have in flight in 400 ms.
+/// Copies that wait for an ACK or a repair; beyond this the oldest counts as arrived. Chosen: 100 Mb/s have
+/// fewer segments in flight in 400 ms.
 const MAX_WAITING: usize = 4096;
 
 /// A copy of a segment that passed the capture point.

@@ -8,5 +8,6 @@ pub(crate) mod netlink;
 pub mod netns;
 pub(crate) mod nftables;
 pub(crate) mod priority;
+pub mod sniffer;
 pub mod tcx;
 pub mod tun;

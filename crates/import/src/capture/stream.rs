@@ -4,8 +4,7 @@ use crate::capture::magic::{GZIP, OTHERS, PCAPNG, XZ, is_capture};
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 pub use pcap_file::DataLink;
-use pcap_file::TsResolution;
-use pcap_file::pcap::PcapReader;
+use pcap_file::pcap::{PcapReader, PcapTsResolution};
 use pcap_file::pcapng::PcapNgReader;
 use pcap_file::pcapng::blocks::block_common::Block;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
@@ -99,7 +98,7 @@ fn damaged(error: &dyn Display) -> String {
 fn pcap(reader: impl Read, mut take: impl FnMut(&Captured<'_>)) -> Result<Reading, String> {
     let mut reader = PcapReader::with_capacity(reader, BUFFER_BYTES).map_err(|error| damaged(&error))?;
     let (link, resolution) = (reader.header().datalink, reader.header().ts_resolution);
-    let fraction_ns = if resolution == TsResolution::MicroSecond { 1000 } else { 1 };
+    let fraction_ns = if resolution == PcapTsResolution::MicroSecond { 1000 } else { 1 };
     let mut reading = Reading { names: vec![String::new()], ..Reading::default() };
     // Raw: some writers state fewer bytes in the file's heading or on the link than a packet has.
     while let Some(packet) = reader.next_raw_packet() {

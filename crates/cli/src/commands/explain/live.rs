@@ -4,9 +4,9 @@ use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use paceline_explain::Explainer;
 use paceline_import::capture::stream::{Captured, DataLink};
-use paceline_live::linux::sniffer::Sniffer;
-use paceline_live::realtime::clock::{Clock, Monotonic};
-use paceline_live::stop::StopSignals;
+use paceline_linux::network::sniffer::Sniffer;
+use paceline_linux::clock::{Clock, Monotonic};
+use paceline_linux::stop::StopSignals;
 use paceline_net::Duration;
 use std::os::fd::AsFd;
 

@@ -3,13 +3,15 @@
 
     scripts/explain_tshark.py PACELINE CAPTURE...
 
-Each line has the segments that both count as sent again, those with the ones out of order, and the median and
-the least round trip from data to ACK of the largest connection. Exits with 1 if the sums differ in a capture
-without copies of mirrored packets, which Wireshark counts as sent again, or if round trips do by more than 5%.
+Each line has the segments that both count as sent again, those with the ones out of order, and the median
+and the least round trip from data to ACK of the largest connection. Exits with 1 if the sums differ in a
+capture without copies of mirrored packets, which Wireshark counts as sent again, or if round trips do by more
+than 5%.
 
-The definitions differ: Wireshark calls a segment that fills a hole out of order if it comes within 3 ms or the
-handshake's round trip, `explain` by timestamps or the least round trip, so that only the sum is the same near
-the receiver. Round trips are compared where the receiver is 1 ms away or more and both have 20 of them.
+The definitions differ: Wireshark calls a segment that fills a hole out of order if it comes within 3 ms or
+the handshake's round trip, `explain` by timestamps or the least round trip, so that only the sum is the
+same near the receiver. Round trips are compared where the receiver is 1 ms away or more and both have 20 of
+them.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ DISORDERED = "tcp.analysis.out_of_order"
 def tshark(capture: str, display_filter: str, field: str) -> list[str]:
     # Data may look like a protocol: none is decoded.
     command = ["tshark", "-r", capture, "-d", "tcp.port==1-65535,data", "-Y", display_filter, "-T", "fields"]
-    return subprocess.run([*command, "-e", field], capture_output=True, text=True).stdout.split()
+    return subprocess.run([*command, "-e", field], check=False, capture_output=True, text=True).stdout.split()
 
 
 def directions(explanation: dict[str, Any]) -> list[dict[str, Any]]:
@@ -48,7 +50,7 @@ def round_trips(capture: str, connection: dict[str, Any]) -> tuple[float, float,
 
 def compare(paceline: str, capture: str) -> bool:
     """Prints a line; whether both agree."""
-    found = subprocess.run([paceline, "explain", capture, "--json"], capture_output=True, text=True)
+    found = subprocess.run([paceline, "explain", capture, "--json"], check=False, capture_output=True, text=True)
     if found.returncode == 2:
         print(f"{capture}: {found.stderr.strip()}")
         return True
@@ -72,4 +74,5 @@ def compare(paceline: str, capture: str) -> bool:
 if __name__ == "__main__":
     if len(sys.argv) < 3:
         sys.exit((__doc__ or "").strip())
-    sys.exit(not all([compare(sys.argv[1], capture) for capture in sys.argv[2:]]))
+    agreements = [compare(sys.argv[1], capture) for capture in sys.argv[2:]]
+    sys.exit(not all(agreements))

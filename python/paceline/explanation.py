@@ -38,8 +38,8 @@ class Explanation:
 
     @property
     def connections(self) -> Table:
-        """A row per connection, those with most data first: causes as shares, round trips in ms, rates in Mb/s,
-        losses; figures of data are those of the end that sent more."""
+        """A row per connection, those with most data first: causes as shares, round trips in ms, rates in
+        Mb/s, losses; figures of data are those of the end that sent more."""
         return self._connections
 
     @property
@@ -71,7 +71,6 @@ def explain(
     Traceback (most recent call last):
     ValueError: no TCP segments in the captures, or none at this interface
     """
-    one = isinstance(paths, (str, os.PathLike))
-    listed: list[str] = [os.fspath(paths)] if one else [os.fspath(path) for path in paths]  # type: ignore[arg-type,union-attr]
-    text, table = _paceline.explain(listed, interface, taken, pseudonymise)
+    listed = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    text, table = _paceline.explain([os.fspath(path) for path in listed], interface, taken, pseudonymise)
     return Explanation(json.loads(text), Table(table))

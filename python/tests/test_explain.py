@@ -7,9 +7,8 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
-
 import paceline
+import pytest
 
 SCENARIO = """[run]
 duration = "3 s"

@@ -1,9 +1,9 @@
-//! Pseudonyms of addresses, by which a report can be given away: addresses that share a prefix have pseudonyms
-//! that share a prefix of the same length.
+//! Pseudonyms of addresses, by which a report can be given away: addresses that share a prefix have
+//! pseudonyms that share a prefix of the same length.
 //!
-//! Crypto-PAn (Xu, Fan, Ammar and Moon, "Prefix-preserving IP address anonymization", ICNP 2002) with AES-128:
-//! each bit is flipped by the first bit of the encrypted prefix ahead of it. The 32 bytes of its key are the
-//! SHA-256 of the words of the user.
+//! Crypto-PAn (Xu, Fan, Ammar and Moon, "Prefix-preserving IP address anonymization", ICNP 2002) with
+//! AES-128: each bit is flipped by the first bit of the encrypted prefix ahead of it. The 32 bytes of its
+//! key are the SHA-256 of the words of the user.
 
 use super::Explanation;
 use aes::Aes128;

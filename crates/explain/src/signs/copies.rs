@@ -53,7 +53,8 @@ impl Copies {
             self.settle_first();
         }
     }
-    /// A segment was sent again: the copy before was lost, or did not reach the capture point and left a hole.
+    /// A segment was sent again: the copy before was lost, or did not reach the capture point and left a
+    /// hole.
     pub fn on_lost(&mut self, start: u64, hole: Option<&Hole>, rtt_ns: u64) {
         if let Some(hole) = hole {
             let behind = self.waiting.iter().rev().find(|copy| copy.start == hole.end);

@@ -7,7 +7,8 @@ use crate::sender::Sender;
 use paceline_net::words::ms;
 
 /// Times by which the round trips of data are longer than that of the handshake where another node answered
-/// it. Chosen: a radio that has just woken, and the first packets of a path, make the handshake longer instead.
+/// it. Chosen: a radio that has just woken, and the first packets of a path, make the handshake longer
+/// instead.
 const SOONER: u64 = 4;
 /// Least difference of both, ns: hosts delay an ACK by less than Linux's TCP_DELACK_MIN of 40 ms only if
 /// they delay none, and queues are below 10 ms at some time.

@@ -9,8 +9,8 @@
 use crate::quantiles::Quantiles;
 use paceline_net::Instant;
 
-/// Losses that show a policer at least, as in §3.1 of the paper: fewer may lie at the times of an empty bucket
-/// by chance.
+/// Losses that show a policer at least. Chosen: fewer may lie at the times of an empty bucket by chance; §3.1
+/// of the paper has a least number too.
 const LEAST_LOSSES: u64 = 15;
 /// Fewest episodes of losses behind the first one: two may find the bucket empty by chance.
 const LEAST_EPISODES: u64 = 3;

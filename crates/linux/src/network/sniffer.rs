@@ -1,5 +1,5 @@
-//! Copies of the packets that pass an interface, in both directions, for an analysis: the first bytes of each,
-//! its length and the kernel's time.
+//! Copies of the packets that pass an interface, in both directions, for an analysis: the first bytes of
+//! each, its length and the kernel's time.
 //!
 //! Unsafe code: one system call in each function.
 #![allow(unsafe_code)]

@@ -38,8 +38,8 @@ pub struct Args {
     /// Time of --live, for example "30 s"
     #[arg(long = "for", id = "duration", value_name = "TIME", requires = "live", value_parser = time)]
     duration: Option<Duration>,
-    /// Put pseudonyms in place of addresses, the same for the same KEY; addresses of one network keep a common
-    /// prefix
+    /// Put pseudonyms in place of addresses, the same for the same KEY; addresses of one network keep a
+    /// common prefix
     #[arg(long, value_name = "KEY")]
     pseudonymise: Option<String>,
     /// Print all connections, not only those with most data

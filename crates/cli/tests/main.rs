@@ -8,6 +8,8 @@ mod documents;
 mod emulate;
 mod events;
 mod explain;
+mod explain_grid;
+mod explain_tshark;
 mod gateway;
 mod gateway_clients;
 mod help;

@@ -61,7 +61,7 @@ impl Series {
     }
     /// Width of a bin, ns.
     pub fn width_ns(&self) -> u64 {
-        FIRST_WIDTH_NS << self.doublings.min(32)
+        FIRST_WIDTH_NS << self.doublings
     }
     /// The bins.
     pub fn bins(&self) -> &[Bin] {
@@ -72,6 +72,14 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_steps_to_the_end_of_its_range_ends_in_one_of_few_bins() {
+        let mut series = Series::default();
+        [0, u64::MAX].iter().for_each(|ns| series.add(Instant::from_nanos(*ns), 1, None));
+        assert!(series.bins().len() <= MAX_BINS);
+        assert_eq!(series.bins().iter().map(|bin| bin.bytes).sum::<u64>(), 2);
+    }
 
     #[test]
     fn a_long_connection_has_the_same_bytes_in_wider_bins() {

@@ -1,0 +1,120 @@
+//! `paceline fit`: a scenario that behaves as a measured network.
+
+use crate::failure::{Failure, Outcome};
+use crate::results_folder::{check_unused, write_file};
+use crate::{output, progress};
+use anyhow::Context;
+use paceline_fit::estimate::Estimate;
+use paceline_fit::{Fit, Fitted, Fitter};
+use paceline_report::table::align;
+use serde_json::json;
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Captures and logs of one network: pcap or pcapng, also packed by gzip or xz
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+    /// Write scenario.toml, fit.json, page.html, and fit.trace where rates vary, into a folder
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Use this interface of captures alone (repeatable)
+    #[arg(long, value_name = "NAME")]
+    interface: Vec<String>,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    if let Some(folder) = &args.out {
+        check_unused(folder)?;
+    }
+    let fit = fit(args)?;
+    let fitted = fit.scenario();
+    let json = || {
+        let toml = fitted.as_ref().map(|fitted| &fitted.toml);
+        let assumptions = fitted.as_ref().map(|fitted| &fitted.assumptions);
+        output::json(&json!({
+            "paceline": paceline_study::origin(), "fit": fit, "scenario": toml, "assumptions": assumptions,
+        }))
+    };
+    if let Some(folder) = &args.out {
+        write(folder, &fit, fitted.as_ref(), &json())?;
+    }
+    output::print(&if args.json { json() } else { text(&fit, fitted.as_ref()) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn fit(args: &Args) -> Outcome<Fit> {
+    let open = |path: &PathBuf| {
+        let failed = |error| Failure::input(format!("{}: cannot be read: {error}", path.display()));
+        let file = File::open(path).map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.len();
+        Ok((path.display().to_string(), file, bytes))
+    };
+    let files: Vec<_> = args.files.iter().map(open).collect::<Outcome<_>>()?;
+    let bar = progress::bar(files.iter().map(|(.., bytes)| bytes).sum(), "the files");
+    let mut fitter = Fitter::new();
+    for (name, file, _) in files {
+        let read = fitter.read_capture(&name, bar.wrap_read(file), &args.interface);
+        read.map_err(|error| Failure::input(format!("{name}: {error}")))?;
+    }
+    bar.finish_and_clear();
+    Ok(fitter.finish())
+}
+
+fn write(folder: &Path, fit: &Fit, fitted: Option<&Fitted>, json: &str) -> anyhow::Result<()> {
+    let context = || format!("--out {}: cannot be written", folder.display());
+    fs::create_dir_all(folder).with_context(context)?;
+    write_file(&folder.join("fit.json"), json).with_context(context)?;
+    let Some(fitted) = fitted else { return Ok(()) };
+    write_file(&folder.join("scenario.toml"), &fitted.toml).with_context(context)?;
+    if let Some(trace) = &fitted.trace {
+        fs::write(folder.join(paceline_fit::TRACE), trace).with_context(context)?;
+    }
+    let _ = fit;
+    Ok(())
+}
+
+fn row<T>(lines: &mut Vec<Vec<String>>, name: &str, found: Option<&Estimate<T>>, value: impl Fn(&T) -> String) {
+    if let Some(found) = found {
+        lines.push(vec![name.into(), value(&found.value), found.confidence.word().into(), found.from.clone()]);
+    }
+}
+
+fn text(fit: &Fit, fitted: Option<&Fitted>) -> String {
+    let mut text = String::new();
+    for input in &fit.inputs {
+        let _ = writeln!(text, "{input}");
+    }
+    text.push('\n');
+    let mut lines = vec![["quantity", "value", "confidence", "from"].map(str::to_owned).to_vec()];
+    let ms = |value: &f64| format!("{value:.2} ms");
+    row(&mut lines, "base round trip", fit.base_rtt_ms.as_ref(), ms);
+    row(&mut lines, "of it towards the server", fit.server_side_ms.as_ref(), ms);
+    row(&mut lines, "of it towards the client", fit.client_side_ms.as_ref(), ms);
+    row(&mut lines, "jitter", fit.jitter_ms.as_ref(), ms);
+    row(&mut lines, "capacity", fit.capacity_mbps.as_ref(), |value| format!("{value:.2} Mb/s"));
+    row(&mut lines, "buffer", fit.buffer_bytes.as_ref(), |value| format!("{:.1} kB", value / 1e3));
+    row(&mut lines, "loss", fit.loss_percent.as_ref(), |value| format!("{value:.3}%"));
+    row(&mut lines, "pattern", fit.pattern.as_ref(), paceline_fit::estimate::pattern::Slots::name);
+    row(&mut lines, "scheduling requests", fit.sr_period_ms.as_ref(), |value| format!("every {value} ms"));
+    text += &align(&lines, 4);
+    let mut list = |heading: &str, sentences: &[String]| {
+        if !sentences.is_empty() {
+            let _ = writeln!(text, "\n{heading}");
+        }
+        for sentence in sentences {
+            let _ = writeln!(text, "  {sentence}");
+        }
+    };
+    list("Not known:", &fit.unknown);
+    list("Inputs that contradict each other:", &fit.conflicts);
+    list("Assumed in the scenario:", fitted.map_or(&[][..], |fitted| &fitted.assumptions[..]));
+    list("Notes:", &fit.notes);
+    text
+}

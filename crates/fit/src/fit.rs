@@ -1,0 +1,290 @@
+//! The fit: estimates of all quantities from all inputs, and those that the inputs do not show.
+
+use crate::capture::{Captures, Flow};
+use crate::estimate::capacity::{self, WINDOW, WindowRate};
+use crate::estimate::pattern::{self, Link, Slots};
+use crate::estimate::profile::{Profile, SLOTS};
+use crate::estimate::{Confidence, Estimate, buffer, delays, quantile, sr};
+use crate::path::{Path, Side};
+use crate::uplink;
+use serde::{Serialize, Serializer};
+
+/// Share of the round trip towards one end below which a capture was made near it. Must match that of
+/// `paceline explain`.
+const NEAR: f64 = 0.125;
+
+/// The place of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Position {
+    /// Near the server.
+    NearServer,
+    /// Near the client.
+    NearClient,
+    /// Between both.
+    Between,
+    /// Unknown.
+    Unknown,
+}
+
+/// All that was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fit {
+    /// Inputs, and the format that each was recognised as.
+    pub inputs: Vec<String>,
+    /// Place of the capture that most estimates come from.
+    pub position: Position,
+    /// `download` or `upload`: the direction of most data.
+    pub direction: &'static str,
+    /// Least round trip, ms.
+    pub base_rtt_ms: Option<Estimate<f64>>,
+    /// Part of it between the capture point and the server, ms.
+    pub server_side_ms: Option<Estimate<f64>>,
+    /// Part of it between the capture point and the client, ms.
+    pub client_side_ms: Option<Estimate<f64>>,
+    /// 95th percentile of the round trip above the least one, without a queue, ms.
+    pub jitter_ms: Option<Estimate<f64>>,
+    /// Capacity in the direction of the data, Mb/s of datagrams.
+    pub capacity_mbps: Option<Estimate<f64>>,
+    /// Buffer at the bottleneck, bytes.
+    pub buffer_bytes: Option<Estimate<f64>>,
+    /// Share of the segments that were lost without a full buffer, percent.
+    pub loss_percent: Option<Estimate<f64>>,
+    /// TDD pattern, or FDD.
+    #[serde(serialize_with = "slots")]
+    pub pattern: Option<Estimate<Slots>>,
+    /// Period of scheduling requests, ms.
+    pub sr_period_ms: Option<Estimate<f64>>,
+    /// Rates over time.
+    pub rates: Vec<WindowRate>,
+    /// Round trips over time: s, ms.
+    pub rtts: Vec<(f64, f64)>,
+    /// Quantities that the inputs do not show, and why.
+    pub unknown: Vec<String>,
+    /// Inputs that contradict each other.
+    pub conflicts: Vec<String>,
+    /// Statements about the inputs.
+    pub notes: Vec<String>,
+}
+
+fn slots<S: Serializer>(pattern: &Option<Estimate<Slots>>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Named<'a> {
+        value: String,
+        letters: &'a str,
+        slot_ms: f64,
+        period_ms: f64,
+        confidence: Confidence,
+        from: &'a str,
+    }
+    let named = pattern.as_ref().map(|Estimate { value, confidence, from }| Named {
+        value: value.name(),
+        letters: &value.letters,
+        slot_ms: value.slot_ms,
+        period_ms: value.period_ms(),
+        confidence: *confidence,
+        from,
+    });
+    named.serialize(serializer)
+}
+
+/// Of two estimates the more certain one; the first of equals.
+fn better<T>(a: Option<Estimate<T>>, b: Option<Estimate<T>>) -> Option<Estimate<T>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.confidence > a.confidence { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+impl Fit {
+    pub(crate) fn of(captures: Captures, inputs: Vec<String>) -> Self {
+        let mut fit = Self {
+            inputs,
+            position: Position::Unknown,
+            direction: "download",
+            base_rtt_ms: None,
+            server_side_ms: None,
+            client_side_ms: None,
+            jitter_ms: None,
+            capacity_mbps: None,
+            buffer_bytes: None,
+            loss_percent: None,
+            pattern: None,
+            sr_period_ms: None,
+            rates: Vec::new(),
+            rtts: Vec::new(),
+            unknown: Vec::new(),
+            conflicts: Vec::new(),
+            notes: captures.notes.clone(),
+        };
+        let paths = Path::all(&captures);
+        if let Some(path) = paths.first() {
+            fit.direction = if path.from == 0 { "upload" } else { "download" };
+        }
+        for point in 0..captures.points.len() {
+            fit.add_delays(&captures, point);
+        }
+        for path in &paths {
+            fit.add_path(&captures, path);
+        }
+        for point in 0..captures.points.len() {
+            let pattern_ms = fit.pattern.as_ref().map(|pattern| pattern.value.period_ms());
+            let found = sr::find(&uplink::pairs(&captures, point), pattern_ms);
+            fit.sr_period_ms = better(fit.sr_period_ms.take(), found);
+        }
+        fit.say_unknown();
+        fit
+    }
+    fn add_delays(&mut self, captures: &Captures, point: usize) {
+        let halves = delays::halves(captures, point);
+        let [Some(client), Some(server)] = halves.each_ref().map(delays::Half::least_ms) else { return };
+        let total = client + server;
+        if self.base_rtt_ms.as_ref().is_some_and(|known| known.value <= total) {
+            return;
+        }
+        let count = halves.iter().map(|half| half.samples.len()).max().unwrap_or(0);
+        let fifth = |half: &delays::Half| {
+            let mut all: Vec<u64> = half.samples.iter().map(|(_, rtt)| *rtt).collect();
+            all.sort_unstable();
+            all.get(4).or(all.last()).map_or(0.0, |rtt| *rtt as f64 / 1e6)
+        };
+        let near = halves.iter().map(fifth).sum::<f64>() - total;
+        let confidence = match count {
+            20.. if near <= (0.05 * total).max(1.0) => Confidence::High,
+            5.. if near <= (0.05 * total).max(1.0) => Confidence::Medium,
+            _ => Confidence::Low,
+        };
+        let name = &captures.points[point].name;
+        let from = |what: &str| format!("the least of {count} {what} at {name}; five are within {near:.2} ms");
+        self.base_rtt_ms = Some(Estimate::new(total, confidence, from("round trips")));
+        self.server_side_ms = Some(Estimate::new(server, confidence, from("round trips to the server")));
+        self.client_side_ms = Some(Estimate::new(client, confidence, from("round trips to the client")));
+        self.position = match (server, client) {
+            _ if server <= NEAR * total => Position::NearServer,
+            _ if client <= NEAR * total => Position::NearClient,
+            _ => Position::Between,
+        };
+        let start = captures.start.unwrap_or(0);
+        let longest = usize::from(halves[1].samples.len() > halves[0].samples.len());
+        let other = if longest == 0 { server } else { client };
+        self.rtts = halves[longest]
+            .samples
+            .iter()
+            .map(|(at, rtt)| (at.saturating_sub(start) as f64 / 1e9, *rtt as f64 / 1e6 + other))
+            .collect();
+        self.rtts.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    fn add_path(&mut self, captures: &Captures, path: &Path) {
+        let start = captures.start.unwrap_or(0);
+        let windows = capacity::windows(path, start);
+        let capacity = capacity::capacity(&windows);
+        let is_busy = |at: u64| {
+            windows.get((at.saturating_sub(start) / WINDOW) as usize).is_some_and(|window| window.queued)
+        };
+        let found = buffer::find(path);
+        if found.overflows == 0 && found.longest > 0.0 {
+            let text = format!("buffer: never full; the longest queue had {:.0} kB", found.longest / 1e3);
+            self.unknown.push(text);
+        }
+        self.add_loss(path, &found);
+        self.buffer_bytes = better(self.buffer_bytes.take(), found.buffer);
+        if self.rates.is_empty() || better(self.capacity_mbps.clone(), capacity.clone()) != self.capacity_mbps {
+            self.rates.clone_from(&windows);
+        }
+        self.capacity_mbps = better(self.capacity_mbps.take(), capacity);
+        self.add_jitter(captures, path, &windows);
+        let pattern = arrivals_pattern(path, &is_busy);
+        self.pattern = better(self.pattern.take(), pattern);
+        for flow in captures.flows.iter().filter(|flow| flow.point == path.point) {
+            self.pattern = better(self.pattern.take(), ticks_pattern(flow, path, &is_busy));
+        }
+    }
+    fn add_loss(&mut self, path: &Path, found: &buffer::Found) {
+        let segments = path.segments.max(1) as f64;
+        let share = 100.0 * found.other_losses as f64 / segments;
+        let confidence = match (&found.buffer, path.segments) {
+            (Some(buffer), 1000..) if buffer.confidence.is_claim() => Confidence::Medium,
+            (None, 1000..) => Confidence::Medium,
+            _ => Confidence::Low,
+        };
+        let from = format!(
+            "{} of {} segments lost, {} times without a full buffer",
+            path.lost, path.segments, found.other_losses
+        );
+        self.loss_percent = better(self.loss_percent.take(), Some(Estimate::new(share, confidence, from)));
+    }
+    fn add_jitter(&mut self, captures: &Captures, path: &Path, windows: &[WindowRate]) {
+        let start = captures.start.unwrap_or(0);
+        let idle: Vec<f64> = path
+            .deliveries
+            .iter()
+            .filter(|delivery| {
+                let window = (delivery.delivered.saturating_sub(start) / WINDOW) as usize;
+                windows.get(window).is_some_and(|window| !window.queued)
+            })
+            .filter_map(|delivery| delivery.queue)
+            .map(|queue| queue / 1e6)
+            .collect();
+        let Some(jitter) = quantile(&idle, 0.95).filter(|_| idle.len() >= 20) else { return };
+        let from = format!("{} segments in windows without a standing queue", idle.len());
+        self.jitter_ms = better(self.jitter_ms.take(), Some(Estimate::new(jitter, Confidence::Low, from)));
+    }
+    fn say_unknown(&mut self) {
+        let mut say = |is_known: bool, text: &str| {
+            if !is_known {
+                self.unknown.push(text.to_owned());
+            }
+        };
+        say(self.base_rtt_ms.is_some(), "base round trip: no packet and its answer");
+        say(
+            self.capacity_mbps.as_ref().is_some_and(|capacity| capacity.confidence.is_claim()),
+            "capacity: no lasting queue, so that the rate is that of the sender",
+        );
+        let claimed = self.pattern.as_ref().is_some_and(|pattern| pattern.confidence.is_claim());
+        say(claimed, "TDD pattern: the deliveries show no slots, or several patterns explain them");
+        let claimed = self.sr_period_ms.as_ref().is_some_and(|period| period.confidence.is_claim());
+        say(
+            claimed,
+            "period of scheduling requests: too few packets on an idle uplink, or at one phase; a ping every \
+             37 ms for 3 s would show it",
+        );
+        if self.position == Position::NearServer || self.position == Position::NearClient {
+            self.unknown.push("delays of core and radio apart: the capture is at one end".into());
+        }
+    }
+}
+
+/// The pattern by arrivals behind the radio.
+fn arrivals_pattern(path: &Path, is_busy: &dyn Fn(u64) -> bool) -> Option<Estimate<Slots>> {
+    if path.side != Side::Before {
+        return None;
+    }
+    let arrivals: Vec<(u64, f64)> = path
+        .deliveries
+        .iter()
+        .filter(|delivery| is_busy(delivery.delivered))
+        .map(|delivery| (delivery.passed, f64::from(delivery.wire)))
+        .collect();
+    let profiles: Vec<Profile> =
+        SLOTS.iter().filter_map(|slot| Profile::of_arrivals(&arrivals, *slot)).collect();
+    let link = if path.from == 1 { Link::Down } else { Link::Up };
+    pattern::find(&profiles, link, "arrivals of data behind the radio")
+}
+
+/// The pattern by the timestamps that the receiver wrote when it acknowledged.
+fn ticks_pattern(flow: &Flow, path: &Path, is_busy: &dyn Fn(u64) -> bool) -> Option<Estimate<Slots>> {
+    let (from, direction) = flow.main();
+    let receiver = &flow.directions[1 - from].clock;
+    // Other clocks have too long a tick.
+    if from != path.from || path.side != Side::Behind || receiver.tick()? > 1.5e6 {
+        return None;
+    }
+    let ticks: Vec<(i64, f64)> = direction
+        .acks
+        .iter()
+        .filter(|ack| ack.bytes > 0 && is_busy(ack.at))
+        .filter_map(|ack| Some((i64::from(ack.tsval?), ack.bytes as f64)))
+        .collect();
+    let link = if path.from == 1 { Link::Down } else { Link::Up };
+    pattern::find(&[Profile::of_ticks(&ticks)], link, "timestamps of acknowledgments")
+}

@@ -2,7 +2,7 @@
 
 use crate::capture::{Captures, Flow};
 use crate::estimate::capacity::{self, WINDOW, WindowRate};
-use crate::estimate::pattern::{self, Link, Slots};
+use crate::estimate::pattern::{self, Link, Seen, Slots};
 use crate::estimate::profile::{Profile, SLOTS};
 use crate::estimate::{Confidence, Estimate, buffer, delays, quantile, sr};
 use crate::path::{Path, Side};
@@ -129,8 +129,9 @@ impl Fit {
         }
         for point in 0..captures.points.len() {
             let pattern_ms = fit.pattern.as_ref().map(|pattern| pattern.value.period_ms());
-            let found = sr::find(&uplink::pairs(&captures, point), pattern_ms);
-            fit.sr_period_ms = better(fit.sr_period_ms.take(), found);
+            for pairs in uplink::pairs(&captures, point) {
+                fit.sr_period_ms = better(fit.sr_period_ms.take(), sr::find(&pairs, pattern_ms));
+            }
         }
         fit.say_unknown();
         fit
@@ -268,7 +269,7 @@ fn arrivals_pattern(path: &Path, is_busy: &dyn Fn(u64) -> bool) -> Option<Estima
     let profiles: Vec<Profile> =
         SLOTS.iter().filter_map(|slot| Profile::of_arrivals(&arrivals, *slot)).collect();
     let link = if path.from == 1 { Link::Down } else { Link::Up };
-    pattern::find(&profiles, link, "arrivals of data behind the radio")
+    pattern::find(&profiles, link, Seen::Arrivals)
 }
 
 /// The pattern by the timestamps that the receiver wrote when it acknowledged.
@@ -279,12 +280,12 @@ fn ticks_pattern(flow: &Flow, path: &Path, is_busy: &dyn Fn(u64) -> bool) -> Opt
     if from != path.from || path.side != Side::Behind || receiver.tick()? > 1.5e6 {
         return None;
     }
-    let ticks: Vec<(i64, f64)> = direction
-        .acks
-        .iter()
-        .filter(|ack| ack.bytes > 0 && is_busy(ack.at))
-        .filter_map(|ack| Some((i64::from(ack.tsval?), ack.bytes as f64)))
+    let acks = || direction.acks.iter().filter(|ack| ack.bytes > 0 && is_busy(ack.at));
+    let usual = quantile(&acks().map(|ack| ack.bytes as f64).collect::<Vec<_>>(), 0.5)?;
+    // An acknowledgment behind a repaired loss counts as others.
+    let ticks: Vec<(i64, f64)> = acks()
+        .filter_map(|ack| Some((i64::from(ack.tsval?), (ack.bytes as f64).min(2.0 * usual))))
         .collect();
     let link = if path.from == 1 { Link::Down } else { Link::Up };
-    pattern::find(&[Profile::of_ticks(&ticks)], link, "timestamps of acknowledgments")
+    pattern::find(&[Profile::of_ticks(&ticks)], link, Seen::Timestamps)
 }

@@ -23,7 +23,7 @@ pub struct Delivery {
 /// A loss: the segment before which, or instead of which, the queue was full.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
-    /// Index of the last delivery that was sent before the lost segment.
+    /// Index of the last delivery in front of the lost segment.
     pub before: usize,
     /// Time at which the lost segment was at the capture point; that of the segment in front of it if it was
     /// lost before the point.

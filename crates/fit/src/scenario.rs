@@ -5,7 +5,7 @@
 //! which the simulated cell does. The delay of the core is the part of the measured round trip that the
 //! simulated cell does not have.
 
-use crate::estimate::pattern::Slots;
+use crate::estimate::pattern::{LTE as LTE_LETTERS, Slots};
 use crate::fit::{Fit, Position};
 use paceline_net::trace::Trace;
 use paceline_net::{Duration, Instant};
@@ -294,11 +294,7 @@ fn idle_rtt(parts: &Parts) -> Option<f64> {
     result.pings.first().map(|pings| pings.rtt.min_ms)
 }
 
-/// The configuration of LTE with these letters, from the first downlink slot behind an uplink slot on.
+/// The configuration of LTE with these letters.
 fn lte_configuration(letters: &str) -> Option<u8> {
-    // TS 36.211 Table 4.2-2: 0 to 6, turned; in 0 and 6 special subframes follow uplink ones.
-    const TURNED: [&str; 7] =
-        ["DSUUU", "DDSUU", "DDDSU", "DDDDDDSUUU", "DDDDDDDSUU", "DDDDDDDDSU", "DDSUUUDSUU"];
-    let at = TURNED.iter().position(|turned| *turned == letters)?;
-    u8::try_from(at).ok()
+    u8::try_from(LTE_LETTERS.iter().position(|known| *known == letters)?).ok()
 }

@@ -1,5 +1,5 @@
-//! Packets that met an idle uplink: the time of their cause at the capture point, and the time at which they,
-//! or the answer to them, passed it.
+//! Packets that met an idle uplink: the time at which their cause or they themselves came to the capture
+//! point, and the time at which they, or the answer to them, were back behind the radio.
 
 use crate::capture::{Captures, Flow};
 use std::net::IpAddr;
@@ -9,82 +9,66 @@ use std::net::IpAddr;
 const IDLE: u64 = 30_000_000;
 /// Longest time from a cause to its effect, ns. Chosen: longer ones have another cause.
 const LONGEST: u64 = 500_000_000;
-/// Times below which cause and effect are on the same side of the radio, ns.
+/// Delays below which cause and effect are on the same side of the radio, ns. Chosen: no radio has a shorter
+/// round trip.
 const NEAR: u64 = 1_500_000;
 
-/// A packet of a client or towards it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Passing {
-    at: u64,
-    by_client: bool,
-}
+/// Times of coming and of being back, ns.
+pub type Pairs = Vec<(u64, u64)>;
 
-/// The pairs of the client with most of them at a point.
-pub fn pairs(captures: &Captures, point: usize) -> Vec<(u64, u64)> {
-    let mut clients: Vec<IpAddr> = captures
-        .flows
-        .iter()
-        .filter(|flow| flow.point == point)
-        .map(|flow| flow.ends[0].ip())
-        .collect();
+/// Pairs of the clients at a point: by data of servers and the client's acknowledgment, by data of a client
+/// and the server's acknowledgment, and by echo requests.
+pub fn pairs(captures: &Captures, point: usize) -> Vec<Pairs> {
+    let flows = || captures.flows.iter().filter(move |flow| flow.point == point);
+    let mut clients: Vec<IpAddr> = flows().map(|flow| flow.ends[0].ip()).collect();
     clients.sort_unstable();
     clients.dedup();
-    let of_tcp = clients.into_iter().map(|client| {
-        let flows = captures.flows.iter().filter(|flow| flow.point == point && flow.ends[0].ip() == client);
-        of_packets(flows.flat_map(packets).collect())
+    let of_tcp = clients.into_iter().flat_map(|client| {
+        let own: Vec<&Flow> = flows().filter(|flow| flow.ends[0].ip() == client).collect();
+        of_client(&own)
     });
-    let echoes = captures.points[point].echoes.pairs.clone();
-    let spaced: Vec<(u64, u64)> = echoes
+    let echoes = &captures.points[point].echoes.pairs;
+    let starts = echoes.iter().enumerate().filter(|(index, (at, _))| {
+        *index == 0 || at.saturating_sub(echoes[index - 1].0) >= IDLE
+    });
+    let of_echoes: Pairs = starts.map(|(_, pair)| *pair).collect();
+    of_tcp.chain([of_echoes]).map(far).filter(|pairs| !pairs.is_empty()).collect()
+}
+
+fn far(pairs: Pairs) -> Pairs {
+    let is_far = |(came, back): &(u64, u64)| (NEAR..=LONGEST).contains(&back.saturating_sub(*came));
+    pairs.into_iter().filter(is_far).collect()
+}
+
+fn of_client(flows: &[&Flow]) -> [Pairs; 2] {
+    let mut sent: Vec<u64> = flows
         .iter()
-        .enumerate()
-        .filter(|(index, (at, _))| *index == 0 || at.saturating_sub(echoes[index - 1].0) >= IDLE)
-        .map(|(_, pair)| *pair)
+        .flat_map(|flow| {
+            let [client, server] = &flow.directions;
+            let data = client.data.iter().map(|data| data.at);
+            data.chain(server.acks.iter().map(|ack| ack.at))
+        })
         .collect();
-    let far = |pairs: Vec<(u64, u64)>| -> Vec<(u64, u64)> {
-        pairs.into_iter().filter(|(came, left)| left.saturating_sub(*came) >= NEAR).collect()
+    sent.sort_unstable();
+    let is_idle = |at: u64| {
+        let before = sent.partition_point(|other| *other < at);
+        before == 0 || at - sent[before - 1] >= IDLE
     };
-    of_tcp.chain([spaced]).map(far).max_by_key(Vec::len).unwrap_or_default()
-}
-
-fn packets(flow: &Flow) -> Vec<Passing> {
-    let [client, server] = &flow.directions;
-    let by = |direction: &crate::capture::Direction, by_client| {
-        direction.data.iter().map(move |data| Passing { at: data.at, by_client }).collect::<Vec<_>>()
-    };
-    let mut list = by(client, true);
-    list.extend(by(server, false));
-    list.extend(server.acks.iter().map(|ack| Passing { at: ack.at, by_client: true }));
-    list.extend(client.acks.iter().map(|ack| Passing { at: ack.at, by_client: false }));
-    list
-}
-
-/// Pairs: a packet towards the client and the client's answer behind the radio, or a packet of the client and
-/// the server's answer.
-fn of_packets(mut packets: Vec<Passing>) -> Vec<(u64, u64)> {
-    packets.sort_unstable();
-    let mut pairs = [Vec::new(), Vec::new()];
-    // Last packet of the client, and the first packet from each end since the other end's last one.
-    let mut last_of_client: Option<u64> = None;
-    let mut cause: [Option<(u64, bool)>; 2] = [None, None];
-    for packet in packets {
-        let from = usize::from(!packet.by_client);
-        let is_idle = last_of_client.is_none_or(|last| packet.at.saturating_sub(last) >= IDLE);
-        if let Some((came, was_idle)) = cause[1 - from].take()
-            && packet.at - came <= LONGEST
-        {
-            let counts = if packet.by_client { is_idle } else { was_idle };
-            if counts {
-                pairs[from].push((came, packet.at));
+    let (mut by_server, mut by_client) = (Pairs::new(), Pairs::new());
+    for flow in flows {
+        let [client, server] = &flow.directions;
+        for data in server.data.iter().filter(|data| !data.is_repair && !data.was_repeated) {
+            let Some(acked) = data.acked_at.filter(|acked| is_idle(*acked)) else { continue };
+            // One acknowledgment of several segments is one packet.
+            if by_server.last().is_none_or(|(_, back)| *back != acked) {
+                by_server.push((data.at, acked));
             }
         }
-        if cause[from].is_none() {
-            cause[from] = Some((packet.at, is_idle));
-        }
-        if packet.by_client {
-            last_of_client = Some(packet.at);
+        for data in client.data.iter().filter(|data| !data.is_repair && !data.was_repeated) {
+            if let Some(acked) = data.acked_at.filter(|_| is_idle(data.at)) {
+                by_client.push((data.at, acked));
+            }
         }
     }
-    let [by_server, by_client] = pairs;
-    let far = |pairs: &[(u64, u64)]| pairs.iter().filter(|(came, left)| left - came >= NEAR).count();
-    if far(&by_client) > far(&by_server) { by_client } else { by_server }
+    [by_server, by_client]
 }

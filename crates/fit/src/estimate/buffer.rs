@@ -77,7 +77,10 @@ pub fn find(path: &Path) -> Found {
             continue;
         }
         last = Some(loss.at);
-        queues.push(queue(path, loss.before, loss.at));
+        let met = queue(path, loss.before, loss.at);
+        // The segment behind a loss before the point found room, at the end of the full queue.
+        let next = path.deliveries.get(loss.before + 1).filter(|_| path.side == Side::Before);
+        queues.push(next.map_or(met, |next| met.max(queue(path, loss.before + 1, next.passed))));
     }
     // The queue at every hundredth segment.
     let step = (path.deliveries.len() / 2000).max(1);

@@ -1,32 +1,44 @@
 //! The TDD pattern: the one of all usual patterns whose slots explain the deliveries over 20 ms.
 //!
 //! While a queue lasts, every slot of the data's direction carries a full block, special slots a smaller one.
-//! Patterns are compared by the squares that they leave unexplained; a flat profile is FDD.
+//! Patterns are compared by the squares that they leave unexplained; a flat profile is FDD. Timestamps of 1 ms
+//! do not tell slots of 1 ms from two of 0.5 ms: then the share of the special slot decides, which has few
+//! usual values. Left out: 15 kHz TDD of NR, 60 kHz, and patterns of two runs of downlink slots, but for those
+//! of LTE.
 
-use super::profile::{Profile, SLOTS, SPAN};
+use super::profile::{Profile, SPAN};
 use super::{Confidence, Estimate};
 
-/// Periods, ns (TS 38.331 §6.3.2, dl-UL-TransmissionPeriodicity, with those of 3 and 4 ms).
-const PERIODS: [f64; 10] = [0.5e6, 0.625e6, 1e6, 1.25e6, 2e6, 2.5e6, 3e6, 4e6, 5e6, 10e6];
-/// Most slots of a period. Chosen: two frames at 15 kHz, one at 30 kHz; longer ones are not in use.
-const MOST_SLOTS: usize = 40;
-/// Uplink-downlink configurations of LTE that no single run of downlink and uplink slots describes (TS 36.211
-/// Table 4.2-2): 0, 3, 4, 5 and 6 begin with D S; 3 to 5 do have a single run.
-const LTE_TWO_RUNS: [&str; 1] = ["DSUUUDSUUD"];
+/// Periods of NR by length of slots, ns (TS 38.331 §6.3.2, dl-UL-TransmissionPeriodicity): those in use at 30
+/// kHz in FR1, and at 120 kHz in FR2.
+const NR: [(f64, &[f64]); 2] = [(500e3, &[2e6, 2.5e6, 4e6, 5e6, 10e6]), (125e3, &[0.625e6, 1.25e6])];
+/// Configurations 0 to 6 of LTE (TS 36.211 Table 4.2-2), from the first downlink subframe behind an uplink
+/// one on.
+pub const LTE: [&str; 7] =
+    ["DSUUU", "DDSUU", "DDDSU", "DDDDDDSUUU", "DDDDDDDSUU", "DDDDDDDDSU", "DDSUUUDSUU"];
 /// Largest share of a special slot's block of that of a downlink slot: 12 of 14 symbols, the most that leave
 /// a guard (TS 36.211 Table 4.2-1), less those of control and reference signals.
 const LARGEST_SPECIAL: f64 = 0.9;
+/// Shares of special slots of usual splits: 6 and 10 downlink symbols in NR, of which two are control and
+/// reference signals as in full slots; in LTE 0.75 of the resource blocks (TS 36.213 §7.1.7) in a table of
+/// block sizes.
+const NR_SPECIAL: [f64; 2] = [4.0 / 12.0, 8.0 / 12.0];
+const LTE_SPECIAL: [f64; 1] = [0.74];
+/// Largest difference from these. Chosen: half of the distance of LTE's share from NR's.
+const NEAR_SPECIAL: f64 = 0.05;
 /// Share of the squares that a pattern may leave. Chosen: blocks that HARQ repeats, and synchronisation
 /// blocks, leave a hundredth; a wrong pattern of 20 slots at least a twentieth.
 const LARGEST_REST: f64 = 0.04;
+/// The same of a flat profile: one uplink slot of 20 leaves a twentieth.
+const LARGEST_FLAT: f64 = 0.012;
 /// Factor by which every other pattern must leave more squares. Chosen: by cells of the project with other
 /// seeds than those that judge it.
 const CLEAR: f64 = 2.5;
 /// Squares that any pattern leaves by chance, as a share. Chosen: rates of single slots vary by 3% in the mean
 /// of some seconds.
 const NOISE: f64 = 0.001;
-/// Deliveries below which nothing is claimed.
-const FEW: usize = 300;
+/// Deliveries below which nothing is claimed. Chosen: five for each millisecond of the span.
+const FEW: usize = 100;
 
 /// Direction of the deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +47,15 @@ pub enum Link {
     Down,
     /// To the base station.
     Up,
+}
+
+/// The observations of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Arrivals, whose bins are slots.
+    Arrivals,
+    /// Timestamps, whose bins are of 1 ms.
+    Timestamps,
 }
 
 /// Slots of a cell.
@@ -60,6 +81,11 @@ impl Slots {
         }
         format!("{}/{}kHz", self.letters, (15.0 / self.slot_ms + 0.5) as u32)
     }
+    /// Whether the special slot has a usual share, or none is seen.
+    fn is_usual(&self) -> bool {
+        let usual: &[f64] = if self.slot_ms > 0.9 { &LTE_SPECIAL } else { &NR_SPECIAL };
+        self.special.is_none_or(|share| usual.iter().any(|known| (share - known).abs() <= NEAR_SPECIAL))
+    }
 }
 
 struct Candidate {
@@ -68,47 +94,29 @@ struct Candidate {
 }
 
 fn candidates() -> Vec<Candidate> {
-    let mut list = vec![Candidate { letters: String::new(), slot: 1e6 }];
-    for slot in SLOTS {
-        for period in PERIODS {
-            let count = period / slot;
-            let slots = (count + 0.5) as usize;
-            if (count - slots as f64).abs() > 1e-6 || !(2..=MOST_SLOTS).contains(&slots) {
-                continue;
-            }
-            for up in 1..slots {
-                let down = slots - up - 1;
-                if down == 0 && slots > 2 {
-                    // Special slots alone carry the downlink: DSUUU's relatives begin with D.
-                    continue;
-                }
-                list.push(Candidate { letters: "D".repeat(down) + "S" + &"U".repeat(up), slot });
-            }
+    let mut list: Vec<Candidate> =
+        LTE.iter().map(|letters| Candidate { letters: (*letters).to_owned(), slot: 1e6 }).collect();
+    for (slot, periods) in NR {
+        for period in periods {
+            let slots = (period / slot + 0.5) as usize;
+            let runs = (1..slots - 1).map(|up| "D".repeat(slots - up - 1) + "S" + &"U".repeat(up));
+            list.extend(runs.map(|letters| Candidate { letters, slot }));
         }
     }
-    list.extend(LTE_TWO_RUNS.map(|letters| Candidate { letters: rotated(letters), slot: 1e6 }));
     list
 }
 
-/// The letters from the first D behind a U on.
-fn rotated(letters: &str) -> String {
-    let bytes = letters.as_bytes();
-    let starts = (0..bytes.len()).filter(|index| {
-        bytes[*index] != b'U' && bytes[(index + bytes.len() - 1) % bytes.len()] == b'U'
-    });
-    let turn = |start: usize| letters[start..].to_owned() + &letters[..start];
-    starts.map(turn).min().unwrap_or_else(|| letters.to_owned())
+/// Squares that a flat profile leaves, as a share.
+fn flatness(profile: &Profile) -> f64 {
+    let mean = profile.weights.iter().sum::<f64>() / profile.weights.len() as f64;
+    let rest = profile.weights.iter().map(|weight| (weight - mean) * (weight - mean)).sum::<f64>();
+    rest / profile.power().max(1e-9)
 }
 
 /// Squares that a candidate leaves in the best position, as a share, and the special slot's share.
 fn rest(profile: &Profile, candidate: &Candidate, link: Link) -> (f64, Option<f64>) {
     let bins = profile.weights.len();
     let power = profile.power().max(1e-9);
-    if candidate.letters.is_empty() {
-        let mean = profile.weights.iter().sum::<f64>() / bins as f64;
-        let rest = profile.weights.iter().map(|weight| (weight - mean) * (weight - mean)).sum::<f64>();
-        return (rest / power, None);
-    }
     let letters = candidate.letters.as_bytes();
     let slots = (SPAN / candidate.slot + 0.5) as usize;
     let per_bin = profile.bin / candidate.slot;
@@ -149,47 +157,54 @@ fn fitted(weights: &[f64], full: &[f64], special: &[f64]) -> (f64, Option<f64>) 
     (rest.max(0.0), (ss > 0.0).then_some(share))
 }
 
-/// Finds the pattern in the profiles of one path: of arrivals on each length of slots on whose lattice they
-/// are, or of timestamps.
-pub fn find(profiles: &[Profile], link: Link, from: &str) -> Option<Estimate<Slots>> {
-    let candidates = candidates();
+/// Finds the pattern in the profiles of one path, those of arrivals on the longest slots first.
+pub fn find(profiles: &[Profile], link: Link, seen: Seen) -> Option<Estimate<Slots>> {
+    let (source, all) = match seen {
+        Seen::Arrivals => ("arrivals behind the radio", profiles),
+        Seen::Timestamps => ("timestamps of acknowledgments", profiles),
+    };
+    let first = all.first()?;
+    let count = first.count;
     let mut ranking: Vec<(f64, Slots)> = Vec::new();
-    for profile in profiles {
-        for candidate in &candidates {
-            let is_ticks = profile.sharpness >= 1.0 && profiles.len() == 1 && profile.bin >= 1e6;
-            let is_flat = candidate.letters.is_empty();
-            // Arrivals show the length of the slots.
-            if !is_ticks && !is_flat && (candidate.slot - profile.bin).abs() > 1.0 {
+    // One uplink slot in a period does not show its length.
+    let used = if link == Link::Up { all } else { &all[..1] };
+    for profile in used {
+        for candidate in &candidates() {
+            if seen == Seen::Arrivals && (candidate.slot - profile.bin).abs() > 1.0 {
                 continue;
             }
             let (rest, special) = rest(profile, candidate, link);
-            let slot_ms = if is_flat { profile.bin } else { candidate.slot } / 1e6;
-            ranking.push((rest, Slots { letters: candidate.letters.clone(), slot_ms, special }));
+            ranking.push((rest, Slots { letters: candidate.letters.clone(), slot_ms: candidate.slot / 1e6, special }));
         }
     }
     ranking.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let count = profiles.iter().map(|profile| profile.count).max()?;
-    let least = ranking.first()?.0;
-    // Of patterns that explain alike, the one with the shortest period.
+    let flat = flatness(first);
+    let least = ranking.first().map_or(flat, |(rest, _)| rest.min(flat));
     let limit = (least + NOISE) * CLEAR;
+    if flat <= limit {
+        let slots = Slots { letters: String::new(), slot_ms: first.bin / 1e6, special: None };
+        let confidence = match flat {
+            _ if count < FEW || flat > LARGEST_FLAT => Confidence::Low,
+            _ if flat < LARGEST_FLAT / 4.0 => Confidence::High,
+            _ => Confidence::Medium,
+        };
+        let from = format!("{source}: all slots of {} ms alike but for {:.2}% of the squares", slots.slot_ms, 100.0 * flat);
+        return Some(Estimate::new(slots, confidence, from));
+    }
     let alike: Vec<&(f64, Slots)> = ranking.iter().filter(|(rest, _)| *rest <= limit).collect();
-    let simplest: &(f64, Slots) = alike.iter().copied().min_by(|a, b| {
-        a.1.period_ms().total_cmp(&b.1.period_ms()).then(a.0.total_cmp(&b.0))
-    })?;
-    let is_same = |slots: &Slots| {
-        let ratio = slots.period_ms() / simplest.1.period_ms().max(1e-9);
-        let whole = (ratio - (ratio + 0.5).floor()).abs() < 1e-6 && ratio >= 0.5;
-        slots.letters.is_empty() == simplest.1.letters.is_empty()
-            && (slots.letters.is_empty() || whole && slots.letters == simplest.1.letters.repeat((ratio + 0.5) as usize))
-    };
-    let is_clear = alike.iter().all(|(_, slots)| is_same(slots));
-    let (rest, slots) = simplest;
-    let confidence = match count {
+    let usual: Vec<&(f64, Slots)> = alike.iter().copied().filter(|(_, slots)| slots.is_usual()).collect();
+    let (rest, slots) = usual.first().or(alike.first())?;
+    let is_clear = alike.len() == 1 || usual.len() == 1;
+    let confidence = match alike.len() {
         _ if *rest > LARGEST_REST || count < FEW || !is_clear => Confidence::Low,
-        _ if *rest < LARGEST_REST / 4.0 => Confidence::High,
+        1 if *rest < LARGEST_REST / 2.0 => Confidence::High,
         _ => Confidence::Medium,
     };
-    let others = if is_clear { String::new() } else { format!("; {} others explain it alike", alike.len() - 1) };
-    let from = format!("{from}: leaves {:.2}% of the squares{others}", 100.0 * rest);
+    let others = match alike.len() {
+        1 => String::new(),
+        _ if is_clear => format!("; the special slot tells it from {} others", alike.len() - 1),
+        _ => format!("; {} others explain them alike", alike.len() - 1),
+    };
+    let from = format!("{source}: all but {:.2}% of the squares{others}", 100.0 * rest);
     Some(Estimate::new(slots.clone(), confidence, from))
 }

@@ -83,12 +83,14 @@ def draw(index: int, rng: random.Random) -> Cell:
         extra = f'rat = "nr"\nbandwidth = "{bandwidth} MHz"\nsr_period = "{period}"\nnr.layers = 1\n'
         mbps, pattern, sr_ms = bandwidth * 2.5, "FDD", float(period.split()[0])
     else:
-        period = rng.choice(SR_LTE)
+        configuration = rng.randrange(7)
+        # In TDD an occasion stands in an uplink subframe.
+        long_period = kind == "lte-tdd" and configuration > 2
+        period = rng.choice(SR_LTE[1:] if long_period else SR_LTE)
         bandwidth = rng.choice([5, 10, 20])
         extra = f'bandwidth = "{bandwidth} MHz"\nsr_period = "{period}"\n'
         mbps, pattern, sr_ms = bandwidth * 2.0, "FDD", float(period.split()[0])
         if kind == "lte-tdd":
-            configuration = rng.randrange(7)
             extra += f"tdd_configuration = {configuration}\n"
             pattern = f"{LTE_SPLIT[configuration]}/15kHz"
     # Buffers of 20 to 300 ms at the rate that such a cell has about.

@@ -4,7 +4,8 @@ use crate::capture::{Captures, Flow};
 use crate::estimate::capacity::{self, WINDOW, WindowRate};
 use crate::estimate::pattern::{self, Link, Seen, Slots};
 use crate::estimate::profile::{Profile, SLOTS};
-use crate::estimate::{Confidence, Estimate, buffer, delays, quantile, sr};
+use crate::estimate::{Confidence, Estimate, buffer, delays, log, quantile, sr};
+use crate::log::{Format, Series};
 use crate::path::{Path, Side};
 use crate::uplink;
 use serde::{Serialize, Serializer};
@@ -55,6 +56,18 @@ pub struct Fit {
     pub pattern: Option<Estimate<Slots>>,
     /// Period of scheduling requests, ms.
     pub sr_period_ms: Option<Estimate<f64>>,
+    /// Mean SINR of the downlink, dB.
+    pub sinr_db: Option<Estimate<f64>>,
+    /// Its standard deviation, dB.
+    pub sinr_deviation_db: Option<Estimate<f64>>,
+    /// Mean SINR of the uplink, dB.
+    pub uplink_sinr_db: Option<Estimate<f64>>,
+    /// Mean MCS index of the downlink.
+    pub mcs: Option<Estimate<f64>>,
+    /// Most resource blocks of the downlink.
+    pub prb: Option<Estimate<f64>>,
+    /// Whether the cell is NR, where a file tells.
+    pub is_nr: Option<bool>,
     /// Rates over time.
     pub rates: Vec<WindowRate>,
     /// Round trips over time: s, ms.
@@ -97,7 +110,7 @@ fn better<T>(a: Option<Estimate<T>>, b: Option<Estimate<T>>) -> Option<Estimate<
 }
 
 impl Fit {
-    pub(crate) fn of(captures: Captures, inputs: Vec<String>) -> Self {
+    pub(crate) fn of(captures: &Captures, logs: &[(String, Format, Series)], inputs: Vec<String>) -> Self {
         let mut fit = Self {
             inputs,
             position: Position::Unknown,
@@ -111,69 +124,71 @@ impl Fit {
             loss_percent: None,
             pattern: None,
             sr_period_ms: None,
+            sinr_db: None,
+            sinr_deviation_db: None,
+            uplink_sinr_db: None,
+            mcs: None,
+            prb: None,
+            is_nr: None,
             rates: Vec::new(),
             rtts: Vec::new(),
             unknown: Vec::new(),
             conflicts: Vec::new(),
             notes: captures.notes.clone(),
         };
-        let paths = Path::all(&captures);
+        let paths = Path::all(captures);
         if let Some(path) = paths.first() {
             fit.direction = if path.from == 0 { "upload" } else { "download" };
         }
-        for point in 0..captures.points.len() {
-            fit.add_delays(&captures, point);
-        }
         for path in &paths {
-            fit.add_path(&captures, path);
+            fit.add_path(captures, path);
         }
         for point in 0..captures.points.len() {
             let pattern_ms = fit.pattern.as_ref().map(|pattern| pattern.value.period_ms());
-            for pairs in uplink::pairs(&captures, point) {
-                fit.sr_period_ms = better(fit.sr_period_ms.take(), sr::find(&pairs, pattern_ms));
+            for idle in uplink::idle(captures, point) {
+                fit.sr_period_ms = better(fit.sr_period_ms.take(), sr::find(&idle.trips, pattern_ms));
             }
+        }
+        for point in 0..captures.points.len() {
+            fit.add_delays(captures, point);
+        }
+        for (name, format, series) in logs {
+            fit.add_log(name, *format, series);
         }
         fit.say_unknown();
         fit
     }
+    /// Delays at a capture point: those of packets that met an idle path where there are some, else the least.
     fn add_delays(&mut self, captures: &Captures, point: usize) {
         let halves = delays::halves(captures, point);
-        let [Some(client), Some(server)] = halves.each_ref().map(delays::Half::least_ms) else { return };
-        let total = client + server;
-        if self.base_rtt_ms.as_ref().is_some_and(|known| known.value <= total) {
+        let found = delays::least(&halves, &uplink::idle(captures, point), self.sr_period_ms.as_ref());
+        let Some([client, server]) = found else { return };
+        let confidence = client.confidence.min(server.confidence);
+        let total = client.value + server.value;
+        let is_better = self.base_rtt_ms.as_ref().is_none_or(|known| {
+            confidence > known.confidence || confidence == known.confidence && total < known.value
+        });
+        if !is_better {
             return;
         }
-        let count = halves.iter().map(|half| half.samples.len()).max().unwrap_or(0);
-        let fifth = |half: &delays::Half| {
-            let mut all: Vec<u64> = half.samples.iter().map(|(_, rtt)| *rtt).collect();
-            all.sort_unstable();
-            all.get(4).or(all.last()).map_or(0.0, |rtt| *rtt as f64 / 1e6)
-        };
-        let near = halves.iter().map(fifth).sum::<f64>() - total;
-        let confidence = match count {
-            20.. if near <= (0.05 * total).max(1.0) => Confidence::High,
-            5.. if near <= (0.05 * total).max(1.0) => Confidence::Medium,
-            _ => Confidence::Low,
-        };
         let name = &captures.points[point].name;
-        let from = |what: &str| format!("the least of {count} {what} at {name}; five are within {near:.2} ms");
-        self.base_rtt_ms = Some(Estimate::new(total, confidence, from("round trips")));
-        self.server_side_ms = Some(Estimate::new(server, confidence, from("round trips to the server")));
-        self.client_side_ms = Some(Estimate::new(client, confidence, from("round trips to the client")));
-        self.position = match (server, client) {
-            _ if server <= NEAR * total => Position::NearServer,
-            _ if client <= NEAR * total => Position::NearClient,
+        let from = format!("towards the client {}; towards the server {}; at {name}", client.from, server.from);
+        self.base_rtt_ms = Some(Estimate::new(total, confidence, from));
+        self.position = match (server.value, client.value) {
+            (server, _) if server <= NEAR * total => Position::NearServer,
+            (_, client) if client <= NEAR * total => Position::NearClient,
             _ => Position::Between,
         };
         let start = captures.start.unwrap_or(0);
         let longest = usize::from(halves[1].samples.len() > halves[0].samples.len());
-        let other = if longest == 0 { server } else { client };
+        let other = if longest == 0 { server.value } else { client.value };
         self.rtts = halves[longest]
             .samples
             .iter()
             .map(|(at, rtt)| (at.saturating_sub(start) as f64 / 1e9, *rtt as f64 / 1e6 + other))
             .collect();
         self.rtts.sort_by(|a, b| a.0.total_cmp(&b.0));
+        (self.client_side_ms, self.server_side_ms) = (Some(client), Some(server));
     }
     fn add_path(&mut self, captures: &Captures, path: &Path) {
         let start = captures.start.unwrap_or(0);
@@ -196,7 +211,9 @@ impl Fit {
         self.add_jitter(captures, path, &windows);
         let pattern = arrivals_pattern(path, &is_busy);
         self.pattern = better(self.pattern.take(), pattern);
-        for flow in captures.flows.iter().filter(|flow| flow.point == path.point) {
+        let mut flows: Vec<&Flow> = captures.flows.iter().filter(|flow| flow.point == path.point).collect();
+        flows.sort_by_key(|flow| std::cmp::Reverse(flow.main().1.bytes));
+        for flow in flows {
             self.pattern = better(self.pattern.take(), ticks_pattern(flow, path, &is_busy));
         }
     }
@@ -229,6 +246,69 @@ impl Fit {
         let Some(jitter) = quantile(&idle, 0.95).filter(|_| idle.len() >= 20) else { return };
         let from = format!("{} segments in windows without a standing queue", idle.len());
         self.jitter_ms = better(self.jitter_ms.take(), Some(Estimate::new(jitter, Confidence::Low, from)));
+    }
+    fn add_log(&mut self, name: &str, format: Format, series: &Series) {
+        let rtt = log::base_rtt(series, name);
+        self.compare("base round trip", self.base_rtt_ms.clone(), rtt.as_ref(), (0.1, 2.0));
+        self.base_rtt_ms = better(self.base_rtt_ms.take(), rtt);
+        let capacity = log::capacity(series, format, name);
+        self.compare("capacity", self.capacity_mbps.clone(), capacity.as_ref(), (0.2, 0.0));
+        if self.capacity_mbps.is_none() && !series.rates.is_empty() {
+            self.direction = if series.is_upload { "upload" } else { "download" };
+        }
+        self.capacity_mbps = better(self.capacity_mbps.take(), capacity);
+        self.jitter_ms = better(self.jitter_ms.take(), log::jitter(series, name));
+        self.loss_percent = better(self.loss_percent.take(), log::loss(series, name));
+        self.buffer_bytes = better(self.buffer_bytes.take(), log::buffer(series, name));
+        if self.rtts.is_empty() {
+            self.rtts.clone_from(&series.pings);
+        }
+        if self.rates.is_empty() {
+            let windows = series.rates.iter().flat_map(|rate| {
+                let steps = ((rate.span_s * 1e9 / WINDOW as f64) + 0.5).max(1.0) as usize;
+                (0..steps).map(|step| WindowRate {
+                    time_s: rate.time_s + step as f64 * WINDOW as f64 / 1e9,
+                    mbps: rate.mbps,
+                    queued: series.is_capacity,
+                })
+            });
+            self.rates = windows.collect();
+        }
+        let values = |of: fn(&crate::log::Radio) -> Option<f64>| -> Vec<f64> { series.radio.iter().filter_map(of).collect() };
+        if let Some([mean, deviation]) = log::radio(&values(|radio| radio.sinr_db), "SINR", name) {
+            self.sinr_db = better(self.sinr_db.take(), Some(mean));
+            self.sinr_deviation_db = better(self.sinr_deviation_db.take(), Some(deviation));
+        }
+        let first = |found: Option<[Estimate<f64>; 2]>| found.map(|[mean, _]| mean);
+        let uplink = first(log::radio(&values(|radio| radio.uplink_sinr_db), "SINR of the uplink", name));
+        self.uplink_sinr_db = better(self.uplink_sinr_db.take(), uplink);
+        self.mcs = better(self.mcs.take(), first(log::radio(&values(|radio| radio.mcs), "MCS", name)));
+        let blocks = values(|radio| radio.prb);
+        let most = blocks.iter().copied().reduce(f64::max);
+        let prb = most.map(|most| {
+            Estimate::new(most, Confidence::Low, format!("the most of {} values in {name}", blocks.len()))
+        });
+        self.prb = better(self.prb.take(), prb);
+        self.is_nr = self.is_nr.or(series.is_nr);
+    }
+    /// Says that two claims of different inputs contradict each other: `tolerance` as a share and in the unit
+    /// of the values.
+    fn compare(
+        &mut self,
+        what: &str,
+        known: Option<Estimate<f64>>,
+        found: Option<&Estimate<f64>>,
+        (share, least): (f64, f64),
+    ) {
+        let (Some(known), Some(found)) = (known, found) else { return };
+        let is_claimed = known.confidence.is_claim() && found.confidence.is_claim();
+        let difference = (known.value - found.value).abs();
+        if is_claimed && difference > (share * known.value.max(found.value)).max(least) {
+            self.conflicts.push(format!(
+                "{what}: {:.2} ({}) and {:.2} ({})",
+                known.value, known.from, found.value, found.from
+            ));
+        }
     }
     fn say_unknown(&mut self) {
         let mut say = |is_known: bool, text: &str| {

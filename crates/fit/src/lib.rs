@@ -13,6 +13,7 @@
 pub mod capture;
 pub mod estimate;
 mod fit;
+pub mod log;
 mod path;
 mod scenario;
 mod uplink;
@@ -21,12 +22,13 @@ use capture::Captures;
 pub use estimate::{Confidence, Estimate};
 pub use fit::{Fit, Position};
 pub use scenario::{Fitted, TRACE};
-use std::io::Read;
+use std::io::{Read, Seek};
 
 /// Inputs so far.
 #[derive(Debug, Default)]
 pub struct Fitter {
     captures: Captures,
+    logs: Vec<(String, log::Format, log::Series)>,
     inputs: Vec<String>,
 }
 
@@ -49,8 +51,22 @@ impl Fitter {
         self.inputs.push(format!("{name}: capture, {flows} connections"));
         Ok(())
     }
+    /// Whether a file is a capture, packed or not; the file is at its start again.
+    pub fn is_capture(file: &mut (impl Read + Seek)) -> Result<bool, String> {
+        let failed = |error: std::io::Error| format!("cannot be read: {error}");
+        let is_capture = paceline_import::capture::stream::is_capture(&mut *file).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        Ok(is_capture)
+    }
+    /// Reads a log in a format, or in that of its content.
+    pub fn read_log(&mut self, name: &str, file: &[u8], format: Option<log::Format>) -> Result<(), String> {
+        let (format, series) = log::read(file, format)?;
+        self.inputs.push(format!("{name}: {}: {}", format.name(), series.notes.join("; ")));
+        self.logs.push((name.to_owned(), format, series));
+        Ok(())
+    }
     /// The fit.
     pub fn finish(self) -> Fit {
-        Fit::of(self.captures, self.inputs)
+        Fit::of(&self.captures, &self.logs, self.inputs)
     }
 }

@@ -21,6 +21,12 @@ const NR_30: [u32; 8] = [10, 15, 20, 40, 50, 60, 80, 100];
 const NR_60: [u32; 5] = [10, 20, 40, 60, 100];
 const NR_120: [u32; 4] = [50, 100, 200, 400];
 const LTE: [u32; 4] = [5, 10, 15, 20];
+/// Resource blocks and MHz of channels of LTE, and of NR at 30 kHz (TS 36.104 Table 5.6-1, TS 38.101-1 Table
+/// 5.3.2-1).
+const LTE_PRB: [(f64, u32); 5] = [(15.0, 3), (25.0, 5), (50.0, 10), (75.0, 15), (100.0, 20)];
+const NR_PRB: [(f64, u32); 9] = [
+    (24.0, 10), (38.0, 15), (51.0, 20), (78.0, 30), (106.0, 40), (133.0, 50), (162.0, 60), (217.0, 80), (273.0, 100),
+];
 /// SINR that a channel may need at most, dB. Chosen: above it more SINR gives no higher MCS.
 const HIGHEST_SINR: f64 = 40.0;
 const LOWEST_SINR: f64 = -5.0;
@@ -71,6 +77,9 @@ impl Parts {
 impl Fit {
     /// The scenario; none without a round trip and a rate.
     pub fn scenario(&self) -> Option<Fitted> {
+        if let Some(fitted) = self.radio_scenario() {
+            return Some(fitted);
+        }
         let capacity = self.capacity_mbps.as_ref().map(|capacity| capacity.value).or_else(|| self.busiest())?;
         let rtt = self.base_rtt_ms.as_ref().map_or(50.0, |rtt| rtt.value);
         let mut assumptions = Vec::new();
@@ -80,8 +89,11 @@ impl Fit {
         if self.capacity_mbps.is_none() {
             assumptions.push("capacity: the highest rate of a second that was seen".to_owned());
         }
-        let slots = self.pattern.as_ref().filter(|pattern| pattern.confidence.is_claim());
         let period = self.sr_period_ms.as_ref().filter(|period| period.confidence.is_claim());
+        // Without slots and without scheduling requests, a link behaves alike.
+        let slots = self.pattern.as_ref().filter(|pattern| {
+            pattern.confidence.is_claim() && (period.is_some() || !pattern.value.letters.is_empty())
+        });
         let seconds = self.rates.last().map_or(20.0, |last| last.time_s.clamp(5.0, 60.0));
         let mut parts = Parts {
             run: format!("[run]\nduration = \"{:.0} s\"\nwarmup = \"1 s\"\n", seconds.ceil()),
@@ -97,6 +109,50 @@ impl Fit {
             trace = self.link((capacity, rtt), &mut parts, &mut assumptions);
         }
         Some(Fitted { toml: parts.text(), trace, assumptions })
+    }
+    /// A cell with the SINR of a log, where no capacity is claimed.
+    fn radio_scenario(&self) -> Option<Fitted> {
+        if self.capacity_mbps.as_ref().is_some_and(|capacity| capacity.confidence.is_claim()) {
+            return None;
+        }
+        let sinr = self.sinr_db.as_ref()?;
+        let mut assumptions = Vec::new();
+        let prb = self.prb.as_ref().map(|prb| prb.value);
+        let is_nr = self.is_nr == Some(true);
+        let widths: &[(f64, u32)] = if is_nr { &NR_PRB } else { &LTE_PRB };
+        let mhz = prb.and_then(|prb| widths.iter().find(|(most, _)| prb <= *most)).map_or_else(
+            || {
+                assumptions.push("bandwidth of 20 MHz: the log has no resource blocks".to_owned());
+                20
+            },
+            |(_, mhz)| *mhz,
+        );
+        let mut cell = format!("[cell]\nbandwidth = \"{mhz} MHz\"\n");
+        if is_nr {
+            cell += "rat = \"nr\"\nsubcarrier_spacing = \"30 kHz\"\npattern = \"DDDSU 10:2:2\"\n";
+            assumptions.push("pattern DDDSU at 30 kHz: the log does not tell".into());
+        }
+        self.buffer(&mut cell, "downlink_buffer", 2000.0, &mut assumptions);
+        let mut station = format!("[[station]]\ndownlink_sinr = \"{:.1} dB\"\n", sinr.value.clamp(-30.0, 60.0));
+        if let Some(uplink) = &self.uplink_sinr_db {
+            let _ = writeln!(station, "uplink_sinr = \"{:.1} dB\"", uplink.value.clamp(-30.0, 60.0));
+        }
+        if let Some(deviation) = self.sinr_deviation_db.as_ref().filter(|deviation| deviation.value > 0.0) {
+            let _ = writeln!(station, "fading = \"{:.1} dB\"\ncoherence = \"1 s\"", deviation.value.min(20.0));
+            assumptions.push("coherence of the SINR of 1 s: of the order of the log's interval".into());
+        }
+        let mut parts = Parts {
+            run: "[run]\nduration = \"20 s\"\nwarmup = \"1 s\"\n".into(),
+            core: hop(1000.0, 0.0),
+            access: cell,
+            station,
+        };
+        let idle = idle_rtt(&parts)?;
+        match &self.base_rtt_ms {
+            Some(rtt) => parts.core = hop(1000.0, ((rtt.value - idle) / 2.0).max(0.0)),
+            None => assumptions.push("core without delay: the inputs have no round trip".into()),
+        }
+        Some(Fitted { toml: parts.text(), trace: None, assumptions })
     }
     /// The highest rate of a second, Mb/s.
     fn busiest(&self) -> Option<f64> {

@@ -5,17 +5,20 @@ use crate::results_folder::{check_unused, write_file};
 use crate::{output, progress};
 use anyhow::Context;
 use paceline_fit::estimate::Estimate;
+use paceline_fit::log::Format;
 use paceline_fit::{Fit, Fitted, Fitter};
 use paceline_report::table::align;
 use serde_json::json;
 use std::fmt::Write;
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Captures and logs of one network: pcap or pcapng, also packed by gzip or xz
+    /// Captures (pcap, pcapng) and logs of one network, also packed by gzip or xz
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Print JSON instead of text
@@ -24,9 +27,25 @@ pub struct Args {
     /// Write scenario.toml, fit.json, page.html, and fit.trace where rates vary, into a folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Format of the files, if not recognised: capture, ping, iperf3, srsran, oai, radio or trace
+    #[arg(long = "as", value_name = "FORMAT")]
+    format: Option<FormatName>,
     /// Use this interface of captures alone (repeatable)
     #[arg(long, value_name = "NAME")]
     interface: Vec<String>,
+}
+
+/// A format by its name.
+#[derive(Clone, Copy)]
+struct FormatName(Format);
+
+impl FromStr for FormatName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Format::ALL.into_iter().find(|format| format.name() == text);
+        let names = Format::ALL.map(Format::name).join(", ");
+        found.map(Self).ok_or_else(|| format!("allowed: {names}"))
+    }
 }
 
 pub fn run(args: &Args) -> Outcome {
@@ -59,9 +78,20 @@ fn fit(args: &Args) -> Outcome<Fit> {
     let files: Vec<_> = args.files.iter().map(open).collect::<Outcome<_>>()?;
     let bar = progress::bar(files.iter().map(|(.., bytes)| bytes).sum(), "the files");
     let mut fitter = Fitter::new();
-    for (name, file, _) in files {
-        let read = fitter.read_capture(&name, bar.wrap_read(file), &args.interface);
-        read.map_err(|error| Failure::input(format!("{name}: {error}")))?;
+    for (name, mut file, _) in files {
+        let failed = |error: String| Failure::input(format!("{name}: {error}"));
+        let is_capture = match args.format {
+            Some(format) => format.0 == Format::Capture,
+            None => Fitter::is_capture(&mut file).map_err(failed)?,
+        };
+        let mut reader = bar.wrap_read(file);
+        if is_capture {
+            fitter.read_capture(&name, reader, &args.interface).map_err(failed)?;
+        } else {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).map_err(|error| failed(format!("cannot be read: {error}")))?;
+            fitter.read_log(&name, &bytes, args.format.map(|format| format.0)).map_err(failed)?;
+        }
     }
     bar.finish_and_clear();
     Ok(fitter.finish())
@@ -102,6 +132,12 @@ fn text(fit: &Fit, fitted: Option<&Fitted>) -> String {
     row(&mut lines, "buffer", fit.buffer_bytes.as_ref(), |value| format!("{:.1} kB", value / 1e3));
     row(&mut lines, "loss", fit.loss_percent.as_ref(), |value| format!("{value:.3}%"));
     row(&mut lines, "pattern", fit.pattern.as_ref(), paceline_fit::estimate::pattern::Slots::name);
+    let db = |value: &f64| format!("{value:.1} dB");
+    row(&mut lines, "SINR", fit.sinr_db.as_ref(), db);
+    row(&mut lines, "its deviation", fit.sinr_deviation_db.as_ref(), db);
+    row(&mut lines, "SINR of the uplink", fit.uplink_sinr_db.as_ref(), db);
+    row(&mut lines, "MCS", fit.mcs.as_ref(), |value| format!("{value:.1}"));
+    row(&mut lines, "resource blocks", fit.prb.as_ref(), |value| format!("{value:.0}"));
     row(&mut lines, "scheduling requests", fit.sr_period_ms.as_ref(), |value| format!("every {value} ms"));
     text += &align(&lines, 4);
     let mut list = |heading: &str, sentences: &[String]| {

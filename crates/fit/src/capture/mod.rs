@@ -11,7 +11,7 @@ mod echo;
 
 pub use clock::TsClock;
 pub use direction::{Ack, Data, Direction};
-pub use echo::Echoes;
+pub use echo::{Echo, Echoes};
 use paceline_explain::segment::{self, Content, Segment};
 use paceline_import::capture::stream::{self, Captured};
 use paceline_net::TcpFlags;

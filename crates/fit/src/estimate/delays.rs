@@ -1,24 +1,29 @@
-//! Round trips without queue, by side of the capture point, and their jitter.
+//! Round trips on an idle path, by side of the capture point.
+//!
+//! In a cell, packets of a busy uplink find grants and are faster than those that need a scheduling request;
+//! those on an idle uplink wait for its next occasion, up to a period. The least of them is the delay of the
+//! idle path.
 
-use super::quantile;
+use super::{Confidence, Estimate};
 use crate::capture::{Captures, Flow};
+use crate::uplink::Idle;
+
+/// Round trips on an idle path for a claim, and for high confidence.
+const FEW: usize = 8;
+const MANY: usize = 25;
+/// Round trips near the least one, for a claim: fewer can be outliers.
+const NEAR_LEAST: usize = 3;
+/// Difference of these from the least: the tolerance of a claim, as a share and in ms.
+const TOLERANCE: f64 = 0.05;
+const TOLERANCE_MS: f64 = 1.0;
+/// Spread of all round trips below which a half has no radio, ms. Chosen: no radio answers within it.
+const WIRED_MS: f64 = 1.5;
 
 /// Samples of the round trip from the point to one end and back.
 #[derive(Clone, Debug, Default)]
 pub struct Half {
     /// Time of passing and round trip, ns.
     pub samples: Vec<(u64, u64)>,
-}
-
-impl Half {
-    /// The least round trip, ms.
-    pub fn least_ms(&self) -> Option<f64> {
-        self.samples.iter().map(|(_, rtt)| *rtt as f64 / 1e6).reduce(f64::min)
-    }
-    /// A quantile, ms.
-    pub fn quantile_ms(&self, share: f64) -> Option<f64> {
-        quantile(&self.samples.iter().map(|(_, rtt)| *rtt as f64 / 1e6).collect::<Vec<_>>(), share)
-    }
 }
 
 /// Both halves at a capture point: towards clients, towards servers.
@@ -47,4 +52,55 @@ fn add(flow: &Flow, halves: &mut [Half; 2]) {
                 .filter_map(|data| Some((data.at, data.acked_at?.saturating_sub(data.at)))),
         );
     }
+}
+
+fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// The least round trips towards client and server; none without any.
+pub fn least(
+    halves: &[Half; 2],
+    idle: &[Idle],
+    sr_period_ms: Option<&Estimate<f64>>,
+) -> Option<[Estimate<f64>; 2]> {
+    let [client, server] = [0, 1].map(|end| {
+        let most = idle.iter().filter(|idle| idle.to == end).max_by_key(|idle| idle.trips.len());
+        of_half(&halves[end], most.map_or(&[][..], |idle| &idle.trips), sr_period_ms)
+    });
+    Some([client?, server?])
+}
+
+fn of_half(half: &Half, idle: &[(u64, u64)], sr_period_ms: Option<&Estimate<f64>>) -> Option<Estimate<f64>> {
+    let mut all: Vec<u64> = half.samples.iter().map(|(_, rtt)| *rtt).collect();
+    all.sort_unstable();
+    let least = ms(*all.first()?);
+    let mut trips: Vec<u64> = idle.iter().map(|(at, back)| back - at).collect();
+    trips.sort_unstable();
+    let near = |sorted: &[u64], least: f64| {
+        let limit = least + (TOLERANCE * least).max(TOLERANCE_MS);
+        sorted.iter().take_while(|rtt| ms(**rtt) <= limit).count()
+    };
+    let count = all.len();
+    if least < WIRED_MS && near(&all, least) >= count.div_ceil(2) {
+        return Some(Estimate::new(least, Confidence::High, format!("the least of {count}")));
+    }
+    if trips.len() >= FEW {
+        // The least of times that are spread over a period is above its start by a part of it.
+        let wait = sr_period_ms.filter(|period| period.confidence.is_claim()).map_or(0.0, |period| period.value);
+        let first = ms(trips[0]);
+        let value = (first - wait / (trips.len() + 1) as f64).max(0.0);
+        let agree = near(&trips, first);
+        let confidence = match (agree, trips.len()) {
+            (NEAR_LEAST.., MANY..) => Confidence::High,
+            (NEAR_LEAST.., _) => Confidence::Medium,
+            _ => Confidence::Low,
+        };
+        let from = format!("the least of {} on an idle path", trips.len());
+        return Some(Estimate::new(value, confidence, from));
+    }
+    // Without a radio all packets have the same delay; with one, those of a busy uplink have less.
+    let agree = near(&all, least);
+    let confidence = if agree >= MANY { Confidence::Medium } else { Confidence::Low };
+    Some(Estimate::new(least, confidence, format!("the least of {count}, of which none are known to be idle")))
 }

@@ -3,6 +3,7 @@
 pub mod buffer;
 pub mod capacity;
 pub mod delays;
+pub mod log;
 pub mod pattern;
 pub mod profile;
 pub mod sr;

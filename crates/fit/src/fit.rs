@@ -14,6 +14,10 @@ use serde::{Serialize, Serializer};
 /// `paceline explain`.
 const NEAR: f64 = 0.125;
 
+/// Windows with a long queue from which on others do not count for the pattern. Chosen: half a second has some
+/// hundred deliveries.
+const FULL_WINDOWS: usize = 5;
+
 /// The place of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -194,8 +198,11 @@ impl Fit {
         let start = captures.start.unwrap_or(0);
         let windows = capacity::windows(path, start);
         let capacity = capacity::capacity(&windows);
+        let has_full = windows.iter().filter(|window| window.full).count() >= FULL_WINDOWS;
         let is_busy = |at: u64| {
-            windows.get((at.saturating_sub(start) / WINDOW) as usize).is_some_and(|window| window.queued)
+            windows.get((at.saturating_sub(start) / WINDOW) as usize).is_some_and(|window| {
+                window.full || !has_full && window.queued
+            })
         };
         let found = buffer::find(path);
         if found.overflows == 0 && found.longest > 0.0 {
@@ -270,6 +277,7 @@ impl Fit {
                     time_s: rate.time_s + step as f64 * WINDOW as f64 / 1e9,
                     mbps: rate.mbps,
                     queued: series.is_capacity,
+                    full: false,
                 })
             });
             self.rates = windows.collect();

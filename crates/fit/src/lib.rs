@@ -16,12 +16,14 @@ mod fit;
 pub mod log;
 mod path;
 mod scenario;
+mod simulated;
 mod uplink;
 
 use capture::Captures;
 pub use estimate::{Confidence, Estimate};
 pub use fit::{Fit, Position};
 pub use scenario::{Fitted, TRACE};
+pub use simulated::Simulated;
 use std::io::{Read, Seek};
 
 /// Inputs so far.

@@ -49,13 +49,13 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// The scenario, read and checked.
-    pub fn load(&self) -> Result<Scenario, ScenarioError> {
+    /// The scenario with these settings, read and checked.
+    pub fn load(&self, set: &[String]) -> Result<Scenario, ScenarioError> {
         let read = |name: &str| match &self.trace {
             Some(trace) if name == TRACE => Ok(trace.clone()),
             _ => Err(format!("{name}: is not there")),
         };
-        scenario::load_with("scenario.toml", &self.toml, &[], &read)
+        scenario::load_with("scenario.toml", &self.toml, set, &read)
     }
 }
 

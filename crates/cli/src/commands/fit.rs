@@ -1,6 +1,7 @@
 //! `paceline fit`: a scenario that behaves as a measured network.
 
 use crate::failure::{Failure, Outcome};
+use crate::report::fit::page;
 use crate::results_folder::{check_unused, write_file};
 use crate::{output, progress};
 use anyhow::Context;
@@ -106,8 +107,9 @@ fn write(folder: &Path, fit: &Fit, fitted: Option<&Fitted>, json: &str) -> anyho
     if let Some(trace) = &fitted.trace {
         fs::write(folder.join(paceline_fit::TRACE), trace).with_context(context)?;
     }
-    let _ = fit;
-    Ok(())
+    let simulated = fitted.simulate(fit).map_err(anyhow::Error::msg)?;
+    let page = page(fit, fitted, &simulated, &rows(fit));
+    write_file(&folder.join("page.html"), &page).with_context(context)
 }
 
 fn row<T>(lines: &mut Vec<Vec<String>>, name: &str, found: Option<&Estimate<T>>, value: impl Fn(&T) -> String) {
@@ -116,12 +118,8 @@ fn row<T>(lines: &mut Vec<Vec<String>>, name: &str, found: Option<&Estimate<T>>,
     }
 }
 
-fn text(fit: &Fit, fitted: Option<&Fitted>) -> String {
-    let mut text = String::new();
-    for input in &fit.inputs {
-        let _ = writeln!(text, "{input}");
-    }
-    text.push('\n');
+/// Quantity, value, confidence and source, with a heading.
+fn rows(fit: &Fit) -> Vec<Vec<String>> {
     let mut lines = vec![["quantity", "value", "confidence", "from"].map(str::to_owned).to_vec()];
     let ms = |value: &f64| format!("{value:.2} ms");
     row(&mut lines, "base round trip", fit.base_rtt_ms.as_ref(), ms);
@@ -139,7 +137,16 @@ fn text(fit: &Fit, fitted: Option<&Fitted>) -> String {
     row(&mut lines, "MCS", fit.mcs.as_ref(), |value| format!("{value:.1}"));
     row(&mut lines, "resource blocks", fit.prb.as_ref(), |value| format!("{value:.0}"));
     row(&mut lines, "scheduling requests", fit.sr_period_ms.as_ref(), |value| format!("every {value} ms"));
-    text += &align(&lines, 4);
+    lines
+}
+
+fn text(fit: &Fit, fitted: Option<&Fitted>) -> String {
+    let mut text = String::new();
+    for input in &fit.inputs {
+        let _ = writeln!(text, "{input}");
+    }
+    text.push('\n');
+    text += &align(&rows(fit), 4);
     let mut list = |heading: &str, sentences: &[String]| {
         if !sentences.is_empty() {
             let _ = writeln!(text, "\n{heading}");

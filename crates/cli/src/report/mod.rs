@@ -2,6 +2,7 @@
 
 pub mod compare;
 mod drive;
+pub mod fit;
 mod figures;
 pub mod gain_map;
 pub mod groups;

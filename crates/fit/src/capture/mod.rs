@@ -116,6 +116,13 @@ impl Captures {
         }
         Ok(())
     }
+    /// A packet of a simulation, which has one capture point.
+    pub fn on_simulated(&mut self, packet: &Captured<'_>) {
+        if self.points.is_empty() {
+            self.points.push(Point { name: "simulation".to_owned(), echoes: Echoes::default() });
+        }
+        self.on_packet(0, packet);
+    }
     fn on_packet(&mut self, point: usize, packet: &Captured<'_>) {
         if self.packets >= MAX_PACKETS {
             return;

@@ -10,6 +10,9 @@ pub const WINDOW: u64 = 100_000_000;
 /// Delay above the least one at all times of a window with a queue, ns. Chosen: above the steps of a
 /// timestamp clock of 1 ms and the wait for a slot of usual patterns.
 const QUEUED: f64 = 3e6;
+/// The same of a window whose slots are all full, ns. Chosen: the longest run of slots of one direction has 5
+/// ms (TS 38.331 §6.3.2: a period of 10 ms), and as much for the other way.
+const FULL: f64 = 10e6;
 /// Least segments with a delay in a window. Chosen: fewer do not show that the queue lasted.
 const LEAST_SEGMENTS: usize = 5;
 /// Windows for a claim, and for high confidence. Chosen: half a second, and two.
@@ -27,6 +30,9 @@ pub struct WindowRate {
     pub mbps: f64,
     /// Whether the bottleneck had a queue all the time, so that the rate is its capacity.
     pub queued: bool,
+    /// Whether that queue was longer than any wait for a slot, so that every slot was full.
+    #[serde(skip)]
+    pub full: bool,
 }
 
 /// Rates over time.
@@ -51,6 +57,7 @@ pub fn windows(path: &Path, start: u64) -> Vec<WindowRate> {
             time_s: index as f64 * seconds,
             mbps: bytes[index] as f64 * 8.0 / seconds / 1e6,
             queued: segments >= LEAST_SEGMENTS && least > QUEUED,
+            full: segments >= LEAST_SEGMENTS && least > FULL,
         }
     };
     // The last window is not complete.

@@ -183,12 +183,15 @@ class Grid:
         file.write_text(scenario(cell, station, LIGHT + BULK, 1))
         out = self.folder / f"run-{cell.index}"
         back = "" if cell.upload else "-R"
-        shell = f"ping -i 0.073 -c 150 198.18.0.1 >/dev/null & sleep {LIGHT}; iperf3 -c 198.18.0.1 {back} -t {BULK}; wait"
-        with subprocess.Popen(["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL) as server:
-            try:
-                self.paceline("emulate", str(file), "--pcap", "--out", str(out), "--", "sh", "-c", shell)
-            finally:
-                server.terminate()
+        inside = f"ping -i 0.073 -c 150 198.18.0.1 >/dev/null & sleep {LIGHT}; "
+        inside += f"iperf3 -c 198.18.0.1 {back} -t {BULK} >/dev/null; wait"
+        shell = "ip link set lo up; iperf3 -s -1 >/dev/null & sleep 1; "
+        shell += f"exec {self.program} emulate {file} --pcap --out {out} -- sh -c '{inside}'"
+        # In a network namespace of its own: no other emulation has these addresses.
+        command = ["unshare", "-n", "sh", "-c", shell]
+        run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        if run.returncode != 0:
+            raise RuntimeError(f"emulate: {run.stderr[-500:]}")
         return next(out.glob("*.pcapng"))
 
     def fit(self, cell: Cell, capture: Path) -> dict[str, Any]:

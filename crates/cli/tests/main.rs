@@ -8,6 +8,7 @@ mod documents;
 mod emulate;
 mod events;
 mod explain;
+mod fit;
 mod gateway;
 mod gateway_clients;
 mod help;

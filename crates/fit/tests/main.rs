@@ -1,1 +1,4 @@
-fn main() {}
+//! Tests of fits: cells whose truth is known, logs of other programs, damaged inputs.
+
+mod cells;
+mod logs;

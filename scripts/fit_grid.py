@@ -28,6 +28,8 @@ SR_LTE = ["5 ms", "10 ms", "20 ms", "40 ms"]
 LTE_SPLIT = ["DSUUU", "DDSUU", "DDDSU", "DDDDDDSUUU", "DDDDDDDSUU", "DDDDDDDDSU", "DDSUUUDSUU"]
 # Seconds: light traffic alone, then the bulk transfer beside it.
 LIGHT, BULK = 3, 10
+# The same of an emulation, whose pings are farther apart.
+KERNEL_LIGHT = 9
 
 
 class Cell(NamedTuple):
@@ -166,9 +168,12 @@ class Grid:
 
     def simulated(self, cell: Cell) -> Path:
         """A capture of a simulation: a light flow, and a bulk transfer beside it."""
-        # At the client, its own data show the uplink: their acknowledgments come back.
-        way = 'direction = "upload"\n' if cell.point == "client" else ""
-        light = f'[[station]]\n{cell.radio}{way}chunk = "300 B"\nchunk_interval = "73 ms"\nfile = "300 kB"\n'
+        # At the client, its own requests show the uplink: the answers come back.
+        way = f'direction = "{"upload" if cell.point == "client" else "download"}"\n'
+        kind = f'traffic = "ping"\nping_interval = "73 ms"\n{way}'
+        if cell.index % 4 == 3:
+            kind = f'chunk = "300 B"\nchunk_interval = "211 ms"\nfile = "300 kB"\n{way}'
+        light = f"[[station]]\n{cell.radio}{kind}"
         bulk = f'[[station]]\n{cell.radio}{cell.station}start = "{LIGHT} s"\n'
         file = self.folder / f"cell-{cell.index}.toml"
         file.write_text(scenario(cell, bulk + light, LIGHT + BULK, 1))
@@ -180,12 +185,14 @@ class Grid:
         """A capture of this host's TCP: pings, and iperf3 beside them."""
         file = self.folder / f"cell-{cell.index}.toml"
         station = f'[[station]]\n{cell.radio}direction = "none"\n'
-        file.write_text(scenario(cell, station, LIGHT + BULK, 1))
+        file.write_text(scenario(cell, station, KERNEL_LIGHT + BULK, 1))
         out = self.folder / f"run-{cell.index}"
         back = "" if cell.upload else "-R"
-        inside = f"ping -i 0.073 -c 150 198.18.0.1 >/dev/null & sleep {LIGHT}; "
-        inside += f"iperf3 -c 198.18.0.1 {back} -t {BULK} >/dev/null; wait"
-        shell = "ip link set lo up; iperf3 -s -1 >/dev/null & sleep 1; "
+        # Longer than the round trip, or ping waits for the answers.
+        ping = "ping -i 0.213 -c 80"
+        asks, asked = (f"{ping} 198.18.0.1 >/dev/null & ", "") if cell.point == "client" else ("", f"{ping} 198.18.128.1 & ")
+        inside = f"{asks}sleep {KERNEL_LIGHT}; iperf3 -c 198.18.0.1 {back} -t {BULK} >/dev/null"
+        shell = f"ip link set lo up; iperf3 -s -1 >/dev/null & (sleep 2; {asked}wait) >/dev/null & sleep 1; "
         shell += f"exec {self.program} emulate {file} --pcap --out {out} -- sh -c '{inside}'"
         # In a network namespace of its own: no other emulation has these addresses.
         command = ["unshare", "-n", "sh", "-c", shell]
@@ -194,13 +201,14 @@ class Grid:
             raise RuntimeError(f"emulate: {run.stderr[-500:]}")
         return next(out.glob("*.pcapng"))
 
-    def fit(self, cell: Cell, capture: Path) -> dict[str, Any]:
+    def fit(self, cell: Cell, capture: Path, kernel: bool) -> dict[str, Any]:
         """The fit of the capture at the cell's capture point."""
         if cell.point == "between":
             moved = self.folder / f"between-{cell.index}.pcap"
             shifted(capture, moved, cell.core_ms, "198.18")
             return json.loads(self.paceline("fit", str(moved), "--json"))["fit"]
-        names = ["servers"] if cell.point == "server" else ["station-0", "station-1"]
+        stations = ["station-0"] if kernel else ["station-0", "station-1"]
+        names = ["servers"] if cell.point == "server" else stations
         options = [option for name in names for option in ("--interface", name)]
         return json.loads(self.paceline("fit", str(capture), "--json", *options))["fit"]
 
@@ -211,7 +219,7 @@ class Grid:
     def cell(self, cell: Cell, kernel: bool) -> None:
         truth = self.truth(cell)
         capture = self.emulated(cell) if kernel else self.simulated(cell)
-        fit = self.fit(cell, capture)
+        fit = self.fit(cell, capture, kernel)
         control = cell.station.rsplit('"', 2)[1]
         place = f"{cell.index} {cell.kind} {cell.point} {'up' if cell.upload else 'down'} {control} {cell.pattern}"
         place += f" sr {cell.sr_ms}"

@@ -14,6 +14,9 @@ use serde::{Serialize, Serializer};
 /// `paceline explain`.
 const NEAR: f64 = 0.125;
 
+/// Packets from which on a lattice of their times is no chance. Chosen: the mean vector of so many has a
+/// standard deviation of 0.1.
+const LATTICE: usize = 100;
 /// Windows with a long queue from which on others do not count for the pattern. Chosen: half a second has some
 /// hundred deliveries.
 const FULL_WINDOWS: usize = 5;
@@ -165,7 +168,10 @@ impl Fit {
     /// Delays at a capture point: those of packets that met an idle path where there are some, else the least.
     fn add_delays(&mut self, captures: &Captures, point: usize) {
         let halves = delays::halves(captures, point);
-        let found = delays::least(&halves, &uplink::idle(captures, point), self.sr_period_ms.as_ref());
+        let is_cell = self.sr_period_ms.is_some()
+            || captures.flows.iter().filter(|flow| flow.point == point).any(is_slotted);
+        let found =
+            delays::least(&halves, &uplink::idle(captures, point), self.sr_period_ms.as_ref(), is_cell);
         let Some([client, server]) = found else { return };
         let confidence = client.confidence.min(server.confidence);
         let total = client.value + server.value;
@@ -176,7 +182,8 @@ impl Fit {
             return;
         }
         let name = &captures.points[point].name;
-        let from = format!("towards the client {}; towards the server {}; at {name}", client.from, server.from);
+        let from =
+            format!("towards the client {}; towards the server {}; at {name}", client.from, server.from);
         self.base_rtt_ms = Some(Estimate::new(total, confidence, from));
         self.position = match (server.value, client.value) {
             (server, _) if server <= NEAR * total => Position::NearServer,
@@ -200,9 +207,9 @@ impl Fit {
         let capacity = capacity::capacity(&windows);
         let has_full = windows.iter().filter(|window| window.full).count() >= FULL_WINDOWS;
         let is_busy = |at: u64| {
-            windows.get((at.saturating_sub(start) / WINDOW) as usize).is_some_and(|window| {
-                window.full || !has_full && window.queued
-            })
+            windows
+                .get((at.saturating_sub(start) / WINDOW) as usize)
+                .is_some_and(|window| window.full || !has_full && window.queued)
         };
         let found = buffer::find(path);
         if found.overflows == 0 && found.longest > 0.0 {
@@ -211,7 +218,8 @@ impl Fit {
         }
         self.add_loss(path, &found);
         self.buffer_bytes = better(self.buffer_bytes.take(), found.buffer);
-        if self.rates.is_empty() || better(self.capacity_mbps.clone(), capacity.clone()) != self.capacity_mbps {
+        if self.rates.is_empty() || better(self.capacity_mbps.clone(), capacity.clone()) != self.capacity_mbps
+        {
             self.rates.clone_from(&windows);
         }
         self.capacity_mbps = better(self.capacity_mbps.take(), capacity);
@@ -282,7 +290,9 @@ impl Fit {
             });
             self.rates = windows.collect();
         }
-        let values = |of: fn(&crate::log::Radio) -> Option<f64>| -> Vec<f64> { series.radio.iter().filter_map(of).collect() };
+        let values = |of: fn(&crate::log::Radio) -> Option<f64>| -> Vec<f64> {
+            series.radio.iter().filter_map(of).collect()
+        };
         if let Some([mean, deviation]) = log::radio(&values(|radio| radio.sinr_db), "SINR", name) {
             self.sinr_db = better(self.sinr_db.take(), Some(mean));
             self.sinr_deviation_db = better(self.sinr_deviation_db.take(), Some(deviation));
@@ -334,13 +344,25 @@ impl Fit {
         let claimed = self.sr_period_ms.as_ref().is_some_and(|period| period.confidence.is_claim());
         say(
             claimed,
-            "period of scheduling requests: too few packets on an idle uplink, or at one phase; a ping every \
-             37 ms for 3 s would show it",
+            "period of scheduling requests: too few packets on an idle uplink, or at one phase; a ping \
+             every 213 ms for 10 s would show it",
         );
         if self.position == Position::NearServer || self.position == Position::NearClient {
             self.unknown.push("delays of core and radio apart: the capture is at one end".into());
         }
     }
+}
+
+/// Whether the packets of either end come on a lattice of slots.
+fn is_slotted(flow: &Flow) -> bool {
+    flow.directions.iter().any(|direction| {
+        let data: Vec<(u64, f64)> = direction.data.iter().map(|data| (data.at, 1.0)).collect();
+        let acks: Vec<(u64, f64)> = direction.acks.iter().map(|ack| (ack.at, 1.0)).collect();
+        [data, acks].iter().any(|arrivals| {
+            arrivals.len() >= LATTICE
+                && SLOTS.iter().any(|slot| Profile::of_arrivals(arrivals, *slot).is_some())
+        })
+    })
 }
 
 /// The pattern by arrivals behind the radio.
@@ -371,9 +393,8 @@ fn ticks_pattern(flow: &Flow, path: &Path, is_busy: &dyn Fn(u64) -> bool) -> Opt
     let acks = || direction.acks.iter().filter(|ack| ack.bytes > 0 && is_busy(ack.at));
     let usual = quantile(&acks().map(|ack| ack.bytes as f64).collect::<Vec<_>>(), 0.5)?;
     // An acknowledgment behind a repaired loss counts as others.
-    let ticks: Vec<(i64, f64)> = acks()
-        .filter_map(|ack| Some((i64::from(ack.tsval?), (ack.bytes as f64).min(2.0 * usual))))
-        .collect();
+    let ticks: Vec<(i64, f64)> =
+        acks().filter_map(|ack| Some((i64::from(ack.tsval?), (ack.bytes as f64).min(2.0 * usual)))).collect();
     let link = if path.from == 1 { Link::Down } else { Link::Up };
     pattern::find(&[Profile::of_ticks(&ticks)], link, Seen::Timestamps)
 }

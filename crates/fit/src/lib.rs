@@ -41,12 +41,7 @@ impl Fitter {
     }
     /// Reads a capture; with `interfaces` these capture points alone. An error says that the file is no
     /// capture, or that there is no such interface.
-    pub fn read_capture(
-        &mut self,
-        name: &str,
-        file: impl Read,
-        interfaces: &[String],
-    ) -> Result<(), String> {
+    pub fn read_capture(&mut self, name: &str, file: impl Read, interfaces: &[String]) -> Result<(), String> {
         let before = self.captures.flows.len();
         self.captures.read(name, file, interfaces)?;
         let flows = self.captures.flows.len() - before;

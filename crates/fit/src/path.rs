@@ -4,8 +4,11 @@
 //! Behind the point the delay is that from a segment to its acknowledgment; before it, the time since the
 //! sender's timestamp. The side with the longer delays has the bottleneck.
 
-use crate::capture::{Captures, Flow};
+use crate::capture::{Captures, Data, Flow};
 use std::net::IpAddr;
+
+/// Longest tick of a timestamp clock that is finer than the wait for an acknowledgment, ns: Linux has 1 ms.
+const FINE_TICK: f64 = 1.5e6;
 
 /// A delivery at the bottleneck's far end.
 #[derive(Clone, Copy, Debug)]
@@ -118,27 +121,34 @@ impl Path {
         for flow in flows {
             let direction = &flow.directions[from];
             path.segments += direction.data.len() as u64;
-            let clock = &direction.clock;
-            let delay = |index: usize| {
-                let data = &direction.data[index];
+            let (sender, receiver) = (&direction.clock, &flow.directions[1 - from].clock);
+            // The receiver's timestamp of an acknowledgment is free of the acknowledgment's own delays.
+            let by_receiver = receiver.tick().is_some_and(|tick| tick <= FINE_TICK);
+            let round_trip = |data: &Data| Some(data.acked_at?.saturating_sub(data.at) as f64);
+            let delay = |data: &Data| {
                 if data.is_repair || data.was_repeated {
                     return None;
                 }
                 match side {
-                    Side::Behind => data.acked_at.map(|acked| acked.saturating_sub(data.at) as f64),
-                    Side::Before => Some(data.at as f64 - clock.since_first(data.tsval?)?),
+                    Side::Behind if by_receiver => {
+                        Some(receiver.since_first(data.acked_value?)? - data.at as f64)
+                    }
+                    Side::Behind => round_trip(data),
+                    Side::Before => Some(data.at as f64 - sender.since_first(data.tsval?)?),
                 }
             };
-            let delays: Vec<Option<f64>> = (0..direction.data.len()).map(delay).collect();
-            let least = delays.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-            for (data, delay) in direction.data.iter().zip(&delays) {
-                let delivered = match side {
-                    Side::Before => Some(data.at),
-                    Side::Behind => data.acked_at,
+            let once = direction.data.iter().filter(|data| !data.is_repair && !data.was_repeated);
+            let shortest = once.filter_map(round_trip).fold(f64::INFINITY, f64::min);
+            let least = direction.data.iter().filter_map(delay).fold(f64::INFINITY, f64::min);
+            for data in &direction.data {
+                let queue = delay(data).map(|delay| delay - least);
+                let delivered = match (side, queue) {
+                    (Side::Before, _) => Some(data.at),
+                    (Side::Behind, Some(queue)) => Some(data.at + (shortest + queue) as u64),
+                    (Side::Behind, None) => data.acked_at,
                 };
                 let Some(delivered) = delivered else { continue };
                 path.longest = path.longest.max(delivered.saturating_sub(data.at));
-                let queue = delay.map(|delay| delay - least);
                 path.deliveries.push(Delivery { passed: data.at, delivered, queue, wire: data.wire });
             }
             for (index, data) in direction.data.iter().enumerate() {
@@ -153,7 +163,7 @@ impl Path {
             }
             path.lost += if side == Side::Before { direction.holes } else { direction.repeated };
             if side == Side::Behind {
-                path.least = path.least.min(least);
+                path.least = path.least.min(shortest);
             }
         }
         if side == Side::Before {

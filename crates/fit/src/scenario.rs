@@ -25,7 +25,15 @@ const LTE: [u32; 4] = [5, 10, 15, 20];
 /// 5.3.2-1).
 const LTE_PRB: [(f64, u32); 5] = [(15.0, 3), (25.0, 5), (50.0, 10), (75.0, 15), (100.0, 20)];
 const NR_PRB: [(f64, u32); 9] = [
-    (24.0, 10), (38.0, 15), (51.0, 20), (78.0, 30), (106.0, 40), (133.0, 50), (162.0, 60), (217.0, 80), (273.0, 100),
+    (24.0, 10),
+    (38.0, 15),
+    (51.0, 20),
+    (78.0, 30),
+    (106.0, 40),
+    (133.0, 50),
+    (162.0, 60),
+    (217.0, 80),
+    (273.0, 100),
 ];
 /// SINR that a channel may need at most, dB. Chosen: above it more SINR gives no higher MCS.
 const HIGHEST_SINR: f64 = 40.0;
@@ -80,7 +88,8 @@ impl Fit {
         if let Some(fitted) = self.radio_scenario() {
             return Some(fitted);
         }
-        let capacity = self.capacity_mbps.as_ref().map(|capacity| capacity.value).or_else(|| self.busiest())?;
+        let capacity =
+            self.capacity_mbps.as_ref().map(|capacity| capacity.value).or_else(|| self.busiest())?;
         let rtt = self.base_rtt_ms.as_ref().map_or(50.0, |rtt| rtt.value);
         let mut assumptions = Vec::new();
         if self.base_rtt_ms.is_none() {
@@ -133,12 +142,14 @@ impl Fit {
             assumptions.push("pattern DDDSU at 30 kHz: the log does not tell".into());
         }
         self.buffer(&mut cell, "downlink_buffer", 2000.0, &mut assumptions);
-        let mut station = format!("[[station]]\ndownlink_sinr = \"{:.1} dB\"\n", sinr.value.clamp(-30.0, 60.0));
+        let mut station =
+            format!("[[station]]\ndownlink_sinr = \"{:.1} dB\"\n", sinr.value.clamp(-30.0, 60.0));
         if let Some(uplink) = &self.uplink_sinr_db {
             let _ = writeln!(station, "uplink_sinr = \"{:.1} dB\"", uplink.value.clamp(-30.0, 60.0));
         }
         if let Some(deviation) = self.sinr_deviation_db.as_ref().filter(|deviation| deviation.value > 0.0) {
-            let _ = writeln!(station, "fading = \"{:.1} dB\"\ncoherence = \"1 s\"", deviation.value.min(20.0));
+            let _ =
+                writeln!(station, "fading = \"{:.1} dB\"\ncoherence = \"1 s\"", deviation.value.min(20.0));
             assumptions.push("coherence of the SINR of 1 s: of the order of the log's interval".into());
         }
         let mut parts = Parts {
@@ -157,29 +168,48 @@ impl Fit {
     /// The highest rate of a second, Mb/s.
     fn busiest(&self) -> Option<f64> {
         let seconds = self.rates.chunks(10);
-        seconds.map(|second| second.iter().map(|w| w.mbps).sum::<f64>() / 10.0).reduce(f64::max).filter(|r| *r > 0.0)
+        seconds
+            .map(|second| second.iter().map(|w| w.mbps).sum::<f64>() / 10.0)
+            .reduce(f64::max)
+            .filter(|r| *r > 0.0)
     }
-    fn link(&self, (capacity, rtt): (f64, f64), parts: &mut Parts, assumptions: &mut Vec<String>) -> Option<Vec<u8>> {
+    fn link(
+        &self,
+        (capacity, rtt): (f64, f64),
+        parts: &mut Parts,
+        assumptions: &mut Vec<String>,
+    ) -> Option<Vec<u8>> {
         let (core, link) = match (self.position, &self.server_side_ms, &self.client_side_ms) {
             (Position::Between, Some(server), Some(client)) => (server.value / 2.0, client.value / 2.0),
             _ => {
-                assumptions.push("all of the delay is that of the link: the inputs do not tell its place".into());
+                assumptions
+                    .push("all of the delay is that of the link: the inputs do not tell its place".into());
                 (0.0, rtt / 2.0)
             }
         };
         parts.core = hop(capacity, core);
         let mut access = format!("[link]\ndelay = \"{:.0} us\"\n", link * 1e3);
         self.buffer(&mut access, "queue", 2000.0, assumptions);
-        if let Some(loss) = self.loss_percent.as_ref().filter(|loss| loss.value > 0.0 && loss.confidence.is_claim()) {
+        if let Some(loss) =
+            self.loss_percent.as_ref().filter(|loss| loss.value > 0.0 && loss.confidence.is_claim())
+        {
             let _ = writeln!(access, "loss_percent = {:.4}", loss.value);
         }
         let trace = self.rate_trace().filter(|_| self.direction == "download");
         let uplink = "uplink_rate";
         if self.direction == "upload" {
-            let _ = write!(access, "[link.fixed]\ndownlink_rate = \"{0:.0} kb/s\"\n{uplink} = \"{0:.0} kb/s\"\n", capacity * 1e3);
+            let _ = write!(
+                access,
+                "[link.fixed]\ndownlink_rate = \"{0:.0} kb/s\"\n{uplink} = \"{0:.0} kb/s\"\n",
+                capacity * 1e3
+            );
             assumptions.push("rate of the downlink: as that of the uplink".into());
         } else if trace.is_some() {
-            let _ = write!(access, "[link.trace]\ndownlink = \"{TRACE}\"\n{uplink} = \"{:.0} kb/s\"\n", capacity * 1e3);
+            let _ = write!(
+                access,
+                "[link.trace]\ndownlink = \"{TRACE}\"\n{uplink} = \"{:.0} kb/s\"\n",
+                capacity * 1e3
+            );
             assumptions.push("rate of the uplink: the mean of the downlink".into());
         } else {
             let _ = write!(access, "[link.fixed]\ndownlink_rate = \"{:.0} kb/s\"\n", capacity * 1e3);
@@ -252,13 +282,17 @@ impl Fit {
                         &LTE
                     }
                     None => {
-                        let _ = writeln!(keys, "rat = \"nr\"\nsubcarrier_spacing = \"15 kHz\"\npattern = \"{letters}\"");
+                        let _ = writeln!(
+                            keys,
+                            "rat = \"nr\"\nsubcarrier_spacing = \"15 kHz\"\npattern = \"{letters}\""
+                        );
                         &NR_15
                     }
                 }
             }
             _ => {
-                assumptions.push("FDD with slots of 1 ms: LTE or NR at 15 kHz, here as its rate needs".into());
+                assumptions
+                    .push("FDD with slots of 1 ms: LTE or NR at 15 kHz, here as its rate needs".into());
                 if capacity > 70.0 {
                     keys += "rat = \"nr\"\n";
                     &NR_15
@@ -275,14 +309,18 @@ impl Fit {
         let station = parts.station.clone();
         parts.core = hop(capacity, 0.0);
         let (mhz, sinr) = self.bandwidth(&keys, bandwidths, capacity)?;
-        assumptions.push(format!("bandwidth of {mhz} MHz and SINR of {sinr:.1} dB: one of many pairs with this capacity"));
+        assumptions.push(format!(
+            "bandwidth of {mhz} MHz and SINR of {sinr:.1} dB: one of many pairs with this capacity"
+        ));
         let rate_keys = self.sinr_keys(sinr);
         parts.access = format!("[cell]\nbandwidth = \"{mhz} MHz\"\n{keys}");
         parts.station = format!("{station}{rate_keys}");
         let idle = idle_rtt(parts)?;
         let rest = (rtt - idle) / 2.0;
         if rest < 0.0 {
-            assumptions.push(format!("core without delay: the simulated cell alone has a round trip of {idle:.1} ms"));
+            assumptions.push(format!(
+                "core without delay: the simulated cell alone has a round trip of {idle:.1} ms"
+            ));
         }
         parts.core = hop(capacity, rest.max(0.0));
         Some(())
@@ -339,10 +377,11 @@ fn hop(capacity: f64, delay_ms: f64) -> String {
 fn idle_rtt(parts: &Parts) -> Option<f64> {
     let mut parts = parts.clone();
     parts.run = "[run]\nduration = \"6 s\"\nwarmup = \"0 s\"\n".into();
-    let mut station: String = parts.station.lines().filter(|line| !line.starts_with("direction")).fold(
-        String::new(),
-        |text, line| text + line + "\n",
-    );
+    let mut station: String = parts
+        .station
+        .lines()
+        .filter(|line| !line.starts_with("direction"))
+        .fold(String::new(), |text, line| text + line + "\n");
     station += "traffic = \"ping\"\nudp_arrivals = \"poisson\"\nping_interval = \"31 ms\"\n";
     parts.station = station;
     let scenario = scenario::load("fit", &parts.text(), &[]).ok()?;

@@ -28,10 +28,12 @@ pub struct Simulated {
 impl Fitted {
     /// Simulates the scenario with the traffic that was measured.
     pub fn simulate(&self, fit: &Fit) -> Result<Simulated, String> {
-        let seconds = |all: &[(f64, f64)]| all.last().map_or(0.0, |(time, _)| *time).clamp(LENGTH_S[0], LENGTH_S[1]);
+        let seconds =
+            |all: &[(f64, f64)]| all.last().map_or(0.0, |(time, _)| *time).clamp(LENGTH_S[0], LENGTH_S[1]);
         if fit.rates.is_empty() {
             let spans = fit.rtts.windows(2).map(|pair| pair[1].0 - pair[0].0).collect::<Vec<_>>();
-            let interval = crate::estimate::quantile(&spans, 0.5).filter(|span| *span > 0.0).unwrap_or(INTERVAL_S);
+            let interval =
+                crate::estimate::quantile(&spans, 0.5).filter(|span| *span > 0.0).unwrap_or(INTERVAL_S);
             let set = [
                 "station.traffic=ping".to_owned(),
                 "station.direction=upload".to_owned(),
@@ -48,15 +50,16 @@ impl Fitted {
         let wanted = u32::from(fit.position == Position::NearClient);
         let captures = Arc::new(Mutex::new(Captures::default()));
         let own = Arc::clone(&captures);
-        let packets = Box::new(move |now: paceline_net::Instant, interface, packet: &paceline_net::Packet| {
-            if interface == wanted {
-                let mut data = wire::emit(packet);
-                data.truncate(SNAP_LEN);
-                let (at_ns, len) = (now.as_nanos(), packet.len);
-                let captured = Captured { interface, link: DataLink::RAW, at_ns, data: &data, len };
-                own.lock().unwrap_or_else(PoisonError::into_inner).on_simulated(&captured);
-            }
-        });
+        let packets =
+            Box::new(move |now: paceline_net::Instant, interface, packet: &paceline_net::Packet| {
+                if interface == wanted {
+                    let mut data = wire::emit(packet);
+                    data.truncate(SNAP_LEN);
+                    let (at_ns, len) = (now.as_nanos(), packet.len);
+                    let captured = Captured { interface, link: DataLink::RAW, at_ns, data: &data, len };
+                    own.lock().unwrap_or_else(PoisonError::into_inner).on_simulated(&captured);
+                }
+            });
         simulate(&scenario, scenario.run.seed, Some(Capture { packets, blocks: None }), &mut |_| {});
         let captures = std::mem::take(&mut *captures.lock().unwrap_or_else(PoisonError::into_inner));
         let observed = Fit::of(&captures, &[], Vec::new());

@@ -1,11 +1,14 @@
 //! Packets that met an idle uplink, in an idle cell: their round trips by side of the capture point.
 
-use crate::capture::{Captures, Flow};
+use crate::capture::{Captures, Data, Flow};
 use std::net::IpAddr;
 
 /// Silence of a client after which its uplink counts as idle, ns. Chosen: grants that follow data end within
 /// 20 ms in open base stations.
 const IDLE: u64 = 30_000_000;
+/// Time after a packet of the client within which data count as released by it, ns. Chosen: servers answer
+/// faster.
+const RELEASED: u64 = 5_000_000;
 /// Longest round trip, ns. Chosen: longer ones have another cause.
 const LONGEST: u64 = 1_000_000_000;
 /// Round trips below which no radio is between the point and the end, ns. Chosen: no radio has a shorter one.
@@ -18,6 +21,9 @@ pub struct Idle {
     pub to: usize,
     /// The round trips.
     pub trips: Vec<(u64, u64)>,
+    /// Those of them that the far end answered at once: requests, handshakes, and data of two segments or
+    /// more, whose acknowledgment is not delayed (RFC 9293 §3.8.6.3).
+    pub prompt: Vec<(u64, u64)>,
 }
 
 /// The round trips through idle uplinks at a point: of data of servers and the client's acknowledgment, of
@@ -25,7 +31,7 @@ pub struct Idle {
 pub fn idle(captures: &Captures, point: usize) -> Vec<Idle> {
     let flows = || captures.flows.iter().filter(move |flow| flow.point == point);
     let mut clients: Vec<IpAddr> = flows().map(|flow| flow.ends[0].ip()).collect();
-    let echoes = &captures.points[point].echoes.pairs;
+    let echoes = captures.points[point].echoes.pairs();
     let servers: Vec<IpAddr> = flows().map(|flow| flow.ends[1].ip()).collect();
     clients.extend(echoes.iter().map(|echo| echo.by).filter(|by| !servers.contains(by)));
     clients.sort_unstable();
@@ -39,11 +45,14 @@ pub fn idle(captures: &Captures, point: usize) -> Vec<Idle> {
     let mut list: Vec<Idle> = clients.into_iter().flat_map(of_client).collect();
     let asked: Vec<(u64, u64)> =
         echoes.iter().filter(|echo| servers.contains(&echo.by)).map(|echo| (echo.at, echo.back)).collect();
-    list.push(Idle { to: 0, trips: spaced(&asked) });
+    let trips = spaced(&asked);
+    list.push(Idle { to: 0, prompt: trips.clone(), trips });
+    let is_far = |(at, back): &(u64, u64)| (NEAR..=LONGEST).contains(&back.saturating_sub(*at));
     for idle in &mut list {
-        idle.trips.retain(|(at, back)| (NEAR..=LONGEST).contains(&back.saturating_sub(*at)));
+        idle.trips.retain(is_far);
+        idle.prompt.retain(is_far);
     }
-    list.retain(|idle| !idle.trips.is_empty());
+    list.retain(|idle| !idle.trips.is_empty() || !idle.prompt.is_empty());
     list
 }
 
@@ -68,28 +77,44 @@ fn of_client(flows: &[&Flow], asked: &[(u64, u64)]) -> [Idle; 2] {
         let before = sent.partition_point(|other| *other < at);
         before == 0 || at - sent[before - 1] >= IDLE
     };
-    let mut to_client: Vec<(u64, u64)> = Vec::new();
-    let mut to_server: Vec<(u64, u64)> = asked.iter().copied().filter(|(at, _)| is_idle(*at)).collect();
+    // Data that a packet of the client released come at its phase of the period.
+    let is_released = |at: u64| {
+        let until = sent.partition_point(|other| *other <= at);
+        until > 0 && at - sent[until - 1] < RELEASED
+    };
+    let asked: Vec<(u64, u64)> = asked.iter().copied().filter(|(at, _)| is_idle(*at)).collect();
+    let mut to_client = Idle { to: 0, trips: Vec::new(), prompt: Vec::new() };
+    let mut to_server = Idle { to: 1, trips: asked.clone(), prompt: asked };
     for flow in flows {
         let [client, server] = &flow.directions;
         if let [Some(syn), Some(syn_ack), ack] = flow.handshake
             && !flow.syn_repeated
         {
-            to_server.push((syn, syn_ack));
-            to_client.extend(ack.filter(|ack| is_idle(*ack)).map(|ack| (syn_ack, ack)));
+            to_server.prompt.push((syn, syn_ack));
+            to_client.prompt.extend(ack.filter(|ack| is_idle(*ack)).map(|ack| (syn_ack, ack)));
         }
-        for data in server.data.iter().filter(|data| !data.is_repair && !data.was_repeated) {
-            let Some(acked) = data.acked_at.filter(|acked| is_idle(*acked)) else { continue };
-            // One acknowledgment of several segments is one packet.
-            if to_client.last().is_none_or(|(_, back)| *back != acked) {
-                to_client.push((data.at, acked));
+        // By acknowledgment: those of several segments are one packet.
+        for acked in server.data.chunk_by(|a, b| a.acked_at.is_some() && a.acked_at == b.acked_at) {
+            let Some(back) = once(acked).filter(|back| is_idle(*back)) else { continue };
+            let at = acked[0].at;
+            if !is_released(at) {
+                to_client.trips.push((at, back));
+                to_client.prompt.extend((acked.len() > 1).then_some((at, back)));
             }
         }
-        for data in client.data.iter().filter(|data| !data.is_repair && !data.was_repeated) {
-            if let Some(acked) = data.acked_at.filter(|_| is_idle(data.at)) {
-                to_server.push((data.at, acked));
+        for acked in client.data.chunk_by(|a, b| a.acked_at.is_some() && a.acked_at == b.acked_at) {
+            let at = acked[0].at;
+            if let Some(back) = once(acked).filter(|_| is_idle(at)) {
+                to_server.trips.push((at, back));
+                to_server.prompt.extend((acked.len() > 1).then_some((at, back)));
             }
         }
     }
-    [Idle { to: 0, trips: to_client }, Idle { to: 1, trips: to_server }]
+    [to_client, to_server]
+}
+
+/// The time of the acknowledgment of segments that were sent once.
+fn once(acked: &[Data]) -> Option<u64> {
+    let is_once = acked.iter().all(|data| !data.is_repair && !data.was_repeated);
+    acked[0].acked_at.filter(|_| is_once)
 }

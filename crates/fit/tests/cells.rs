@@ -13,7 +13,11 @@ type Kind = (&'static str, &'static str, f64);
 const KINDS: [Kind; 6] = [
     ("rat = \"nr\"\npattern = \"DDDSU 10:2:2\"\nnr.layers = 1\nsr_period = \"10 ms\"", "DDDSU/30kHz", 10.0),
     ("rat = \"nr\"\npattern = \"DDSUU 10:2:2\"\nnr.layers = 1\nsr_period = \"20 ms\"", "DDSUU/30kHz", 20.0),
-    ("rat = \"nr\"\npattern = \"DDDDDDDSUU 6:4:4\"\nnr.layers = 1\nsr_period = \"20 ms\"", "DDDDDDDSUU/30kHz", 20.0),
+    (
+        "rat = \"nr\"\npattern = \"DDDDDDDSUU 6:4:4\"\nnr.layers = 1\nsr_period = \"20 ms\"",
+        "DDDDDDDSUU/30kHz",
+        20.0,
+    ),
     ("tdd_configuration = 1\nsr_period = \"10 ms\"", "DDSUU/15kHz", 10.0),
     ("tdd_configuration = 2\nsr_period = \"20 ms\"", "DDDSU/15kHz", 20.0),
     ("sr_period = \"20 ms\"", "FDD", 20.0),
@@ -71,7 +75,10 @@ fn run_of(seconds: f64, warmup: f64) -> String {
 fn captured(text: &str, wanted: fn(u32) -> bool) -> Vec<u8> {
     let scenario = scenario::load("cell.toml", text, &[]).unwrap();
     let file = Arc::new(Mutex::new(
-        [0xa1b2_3c4du32, 4 << 16 | 2, 0, 0, 262_144, 101].into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>(),
+        [0xa1b2_3c4du32, 4 << 16 | 2, 0, 0, 262_144, 101]
+            .into_iter()
+            .flat_map(u32::to_le_bytes)
+            .collect::<Vec<u8>>(),
     ));
     let own = Arc::clone(&file);
     let packets = Box::new(move |now: Instant, interface: u32, packet: &Packet| {
@@ -79,7 +86,8 @@ fn captured(text: &str, wanted: fn(u32) -> bool) -> Vec<u8> {
             let mut data = wire::emit(packet);
             data.truncate(96);
             let at = now.as_nanos();
-            let words = [(at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32, data.len() as u32, packet.len];
+            let words =
+                [(at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32, data.len() as u32, packet.len];
             let mut file = own.lock().unwrap();
             file.extend(words.into_iter().flat_map(u32::to_le_bytes));
             file.extend(data);
@@ -99,7 +107,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn add<T>(&mut self, found: Option<&Estimate<T>>, is_right: impl Fn(&T) -> bool, text: &dyn Fn(&T) -> String) {
+    fn add<T>(
+        &mut self,
+        found: Option<&Estimate<T>>,
+        is_right: impl Fn(&T) -> bool,
+        text: &dyn Fn(&T) -> String,
+    ) {
         self.cells += 1;
         let Some(found) = found else { return };
         let right = is_right(&found.value);
@@ -108,7 +121,8 @@ impl Tally {
             self.right += u32::from(right);
         }
         if !right {
-            let _ = writeln!(self.texts, "{} ({}): {}", text(&found.value), found.confidence.word(), found.from);
+            let _ =
+                writeln!(self.texts, "{} ({}): {}", text(&found.value), found.confidence.word(), found.from);
         }
     }
 }
@@ -123,14 +137,16 @@ fn claims_of_random_cells_are_right() {
             + &station("traffic = \"ping\"\nudp_arrivals = \"poisson\"\nping_interval = \"83 ms\"");
         let pings = simulate(&scenario::load("p", &ping, &[]).unwrap(), 1, None, &mut |_| {}).pings;
         let rtt = pings[0].rtt.min_ms;
-        let flood =
-            run_of(3.0, 1.0) + &cell.text + &station("traffic = \"udp\"\nudp_rate = \"200 Mb/s\"");
+        let flood = run_of(3.0, 1.0) + &cell.text + &station("traffic = \"udp\"\nudp_rate = \"200 Mb/s\"");
         let flood = simulate(&scenario::load("u", &flood, &[]).unwrap(), 1, None, &mut |_| {});
         let capacity = flood.stations[0].goodput_mbps * 1500.0 / 1472.0;
-        let way = if cell.at_client { "direction = \"upload\"\n" } else { "" };
-        let light = format!("{way}chunk = \"300 B\"\nchunk_interval = \"73 ms\"\nfile = \"300 kB\"");
+        let way = if cell.at_client { "upload" } else { "download" };
+        let light = format!("traffic = \"ping\"\nping_interval = \"73 ms\"\ndirection = \"{way}\"");
         let text = run_of(10.0, 1.0) + &cell.text + &station("start = \"3 s\"") + &station(&light);
-        let file = captured(&text, if cell.at_client { |interface| interface > 0 } else { |interface| interface == 0 });
+        let file = captured(
+            &text,
+            if cell.at_client { |interface| interface > 0 } else { |interface| interface == 0 },
+        );
         let mut fitter = Fitter::new();
         fitter.read_capture("cell.pcap", &file[..], &[]).unwrap();
         let fit = fitter.finish();
@@ -151,7 +167,9 @@ fn claims_of_random_cells_are_right() {
         base.add(fit.base_rtt_ms.as_ref(), within(rtt, 0.05, 1.0), &number(rtt));
         rate.add(fit.capacity_mbps.as_ref(), within(capacity, 0.05, 0.0), &number(capacity));
         buffer.add(fit.buffer_bytes.as_ref(), within(cell.buffer, 0.15, 0.0), &number(cell.buffer));
-        pattern.add(fit.pattern.as_ref(), |slots| slots.name() == cell.kind.1, &|slots| format!("{place}: {}", slots.name()));
+        pattern.add(fit.pattern.as_ref(), |slots| slots.name() == cell.kind.1, &|slots| {
+            format!("{place}: {}", slots.name())
+        });
         period.add(fit.sr_period_ms.as_ref(), within(cell.kind.2, 0.0, 1e-6), &number(cell.kind.2));
     }
     let names = ["base round trip", "capacity", "buffer", "pattern", "scheduling requests"];

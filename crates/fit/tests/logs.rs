@@ -82,7 +82,8 @@ fn srsran_reports_of_all_years_are_read() {
              [{{\"rnti\":17921,\"dl_mcs\":27,\"dl_brate\":17000000,\"pusch_snr_db\":24.0,\"ul_brate\":120000}}]}}]}}\n"
         )
     };
-    let texts = [(0..6).map(|index| old(1.7e9 + f64::from(index))).collect::<String>(), (0..6).map(new).collect()];
+    let texts =
+        [(0..6).map(|index| old(1.7e9 + f64::from(index))).collect::<String>(), (0..6).map(new).collect()];
     for text in texts {
         let fit = fit(&text).unwrap();
         assert!(close(fit.mcs.as_ref().unwrap().value, 27.0), "{fit:?}");
@@ -127,19 +128,24 @@ fn tables_of_the_radio_are_read_by_the_names_of_their_columns() {
         ("time;cc;earfcn;pci;rsrp;dl_mcs;dl_snr;dl_brate;n_prb", "{};0;3350;1;-77;14;12.5;21500000;48"),
         ("time_ms\tsinr\tmcs\tnum_rb\tbrate", "{}000\t12.5\t14\t48\t21.5M"),
     ] {
-        let rows = (0..9).map(|index| row.replacen("{}", &index.to_string(), 1)).collect::<Vec<_>>().join("\n");
+        let rows =
+            (0..9).map(|index| row.replacen("{}", &index.to_string(), 1)).collect::<Vec<_>>().join("\n");
         let fit = fit(&format!("{heading}\n{rows}\n")).unwrap();
         assert!(close(fit.sinr_db.as_ref().unwrap().value, 12.5), "{heading}: {fit:?}");
         assert!(close(fit.mcs.as_ref().unwrap().value, 14.0) && close(fit.prb.as_ref().unwrap().value, 48.0));
         assert!(close(fit.rates[0].mbps, 21.5) && fit.rates.len() == 80, "{heading}: {}", fit.rates.len());
         let toml = fit.scenario().unwrap().toml;
-        assert!(toml.contains("bandwidth = \"10 MHz\"") && toml.contains("downlink_sinr = \"12.5 dB\""), "{toml}");
+        assert!(
+            toml.contains("bandwidth = \"10 MHz\"") && toml.contains("downlink_sinr = \"12.5 dB\""),
+            "{toml}"
+        );
     }
 }
 
 #[test]
 fn a_trace_is_a_capacity_over_time() {
-    let rows: String = (0..60).map(|second| format!("{second} {}\n", if second % 2 == 0 { 4 } else { 12 })).collect();
+    let rows: String =
+        (0..60).map(|second| format!("{second} {}\n", if second % 2 == 0 { 4 } else { 12 })).collect();
     let fit = fit(&rows).unwrap();
     assert!((fit.capacity_mbps.as_ref().unwrap().value - 8.0).abs() < 0.3, "{:?}", fit.capacity_mbps);
     let fitted = fit.scenario().unwrap();
@@ -153,7 +159,11 @@ fn inputs_that_contradict_each_other_are_named() {
     fitter.read_log("one", pings(30).as_bytes(), None).unwrap();
     fitter.read_log("other", pings(90).as_bytes(), None).unwrap();
     let fit = fitter.finish();
-    assert!(fit.conflicts.len() == 1 && fit.conflicts[0].starts_with("base round trip: 30.00"), "{:?}", fit.conflicts);
+    assert!(
+        fit.conflicts.len() == 1 && fit.conflicts[0].starts_with("base round trip: 30.00"),
+        "{:?}",
+        fit.conflicts
+    );
 }
 
 #[test]

@@ -112,9 +112,19 @@ fn write(folder: &Path, fit: &Fit, fitted: Option<&Fitted>, json: &str) -> anyho
     write_file(&folder.join("page.html"), &page).with_context(context)
 }
 
-fn row<T>(lines: &mut Vec<Vec<String>>, name: &str, found: Option<&Estimate<T>>, value: impl Fn(&T) -> String) {
+fn row<T>(
+    lines: &mut Vec<Vec<String>>,
+    name: &str,
+    found: Option<&Estimate<T>>,
+    value: impl Fn(&T) -> String,
+) {
     if let Some(found) = found {
-        lines.push(vec![name.into(), value(&found.value), found.confidence.word().into(), found.from.clone()]);
+        lines.push(vec![
+            name.into(),
+            value(&found.value),
+            found.confidence.word().into(),
+            found.from.clone(),
+        ]);
     }
 }
 

@@ -47,10 +47,30 @@ pub fn page(fit: &Fit, fitted: &Fitted, simulated: &Simulated, rows: &[Vec<Strin
     let over_time = |of: &[(f64, f64)]| thin(of);
     let shares = |of: &[(f64, f64)]| steps(of.iter().map(|(_, value)| *value));
     let pictures = [
-        chart("Round trip over time", ("time, s", "ms"), Style::Lines, [over_time(&fit.rtts), over_time(&simulated.rtts)]),
-        chart("Distribution of the round trip", ("ms", "%"), Style::Steps, [shares(&fit.rtts), shares(&simulated.rtts)]),
-        chart("Rate over time", ("time, s", "Mb/s"), Style::Lines, [over_time(&rates), over_time(&simulated.rates)]),
-        chart("Distribution of the rate", ("Mb/s", "%"), Style::Steps, [shares(&rates), shares(&simulated.rates)]),
+        chart(
+            "Round trip over time",
+            ("time, s", "ms"),
+            Style::Lines,
+            [over_time(&fit.rtts), over_time(&simulated.rtts)],
+        ),
+        chart(
+            "Distribution of the round trip",
+            ("ms", "%"),
+            Style::Steps,
+            [shares(&fit.rtts), shares(&simulated.rtts)],
+        ),
+        chart(
+            "Rate over time",
+            ("time, s", "Mb/s"),
+            Style::Lines,
+            [over_time(&rates), over_time(&simulated.rates)],
+        ),
+        chart(
+            "Distribution of the rate",
+            ("Mb/s", "%"),
+            Style::Steps,
+            [shares(&rates), shares(&simulated.rates)],
+        ),
     ];
     let (head, lines) = rows.split_first().map_or((&[][..], rows), |(head, lines)| (&head[..], lines));
     let body = html::section("Measured over simulated", &html::figures(&pictures.concat()))
@@ -60,6 +80,9 @@ pub fn page(fit: &Fit, fitted: &Fitted, simulated: &Simulated, rows: &[Vec<Strin
         + &html::section("Assumed in the scenario", &html::list(&fitted.assumptions))
         + &html::section("Notes", &html::list(&fit.notes))
         + &html::section("Scenario", &html::folded("scenario.toml", &fitted.toml));
-    let about = format!("{}. The simulation starts its transfer at 0 s and has no other traffic.", fit.inputs.join("; "));
+    let about = format!(
+        "{}. The simulation starts its transfer at 0 s and has no other traffic.",
+        fit.inputs.join("; ")
+    );
     html::still_page("A scenario fitted to a network", &about, &body)
 }

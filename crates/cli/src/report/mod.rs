@@ -2,8 +2,8 @@
 
 pub mod compare;
 mod drive;
-pub mod fit;
 mod figures;
+pub mod fit;
 pub mod gain_map;
 pub mod groups;
 mod kernel;

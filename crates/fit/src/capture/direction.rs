@@ -27,6 +27,8 @@ pub struct Data {
     pub tsval: Option<u32>,
     /// Time of the acknowledgment that first covers it, ns.
     pub acked_at: Option<u64>,
+    /// TSval of that acknowledgment.
+    pub acked_value: Option<u32>,
     /// Whether bytes before it had not passed: at least one segment is missing.
     pub behind_hole: bool,
     /// Whether some of its bytes passed before or fill a hole.
@@ -44,8 +46,6 @@ pub struct Ack {
     pub bytes: u64,
     /// TSval.
     pub tsval: Option<u32>,
-    /// Bytes of the datagram.
-    pub wire: u32,
 }
 
 /// A direction.
@@ -117,6 +117,7 @@ impl Direction {
             wire: wire(segment),
             tsval: segment.options.timestamps.map(|(value, _)| value),
             acked_at: None,
+            acked_value: None,
             behind_hole,
             is_repair,
             was_repeated: false,
@@ -145,19 +146,15 @@ impl Direction {
             .map(|(left, right)| (self.place(*left), self.place(*right)))
             .filter(|(left, right)| left < right)
             .collect();
-        let mut bytes = self.cover(0, ack, at);
+        let tsval = segment.options.timestamps.map(|(value, _)| value);
+        let mut bytes = self.cover(0, ack, (at, tsval));
         for (left, right) in blocks {
-            bytes += self.cover(left, right, at);
+            bytes += self.cover(left, right, (at, tsval));
         }
-        self.acks.push(Ack {
-            at,
-            bytes,
-            tsval: segment.options.timestamps.map(|(value, _)| value),
-            wire: wire(segment),
-        });
+        self.acks.push(Ack { at, bytes, tsval });
     }
     /// Marks the open segments that end within a range as acknowledged; returns their bytes.
-    fn cover(&mut self, from: u64, to: u64, at: u64) -> u64 {
+    fn cover(&mut self, from: u64, to: u64, (at, tsval): (u64, Option<u32>)) -> u64 {
         if from >= to {
             return 0;
         }
@@ -171,7 +168,7 @@ impl Direction {
         for start in covered {
             if let Some(index) = self.open.remove(&start) {
                 let data = &mut self.data[index as usize];
-                data.acked_at = Some(at);
+                (data.acked_at, data.acked_value) = (Some(at), tsval);
                 bytes += u64::from(data.len);
             }
         }

@@ -191,7 +191,8 @@ impl Flow {
         if let Some(found) = waiting.iter().position(|(waits, _)| *waits == echo) {
             let (_, passed) = waiting[found];
             waiting.drain(..=found);
-            let is_clocked = has_data && self.directions[from].data.last().is_some_and(|last| last.acked_at.is_none());
+            let is_clocked =
+                has_data && self.directions[from].data.last().is_some_and(|last| last.acked_at.is_none());
             if is_clocked || !has_data {
                 self.echoes[from].push((passed, at.saturating_sub(passed)));
             }

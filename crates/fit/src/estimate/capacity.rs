@@ -18,8 +18,9 @@ const LEAST_SEGMENTS: usize = 5;
 /// Windows for a claim, and for high confidence. Chosen: half a second, and two.
 const FEW: usize = 5;
 const MANY: usize = 20;
-/// Largest standard error of a claim, as a share of the mean. Chosen: half of the 5% that a claim must keep.
-const LARGEST_ERROR: f64 = 0.025;
+/// Largest standard error of a claim, as a share of the mean. Chosen: less than half of the 5% that a claim
+/// must keep.
+const LARGEST_ERROR: f64 = 0.02;
 
 /// The rate in one window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

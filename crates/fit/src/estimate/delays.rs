@@ -58,20 +58,27 @@ fn ms(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// The least round trips towards client and server; none without any.
+/// The least round trips towards client and server; none without any. `is_cell`: whether slots or scheduling
+/// requests are seen.
 pub fn least(
     halves: &[Half; 2],
     idle: &[Idle],
     sr_period_ms: Option<&Estimate<f64>>,
+    is_cell: bool,
 ) -> Option<[Estimate<f64>; 2]> {
     let [client, server] = [0, 1].map(|end| {
-        let most = idle.iter().filter(|idle| idle.to == end).max_by_key(|idle| idle.trips.len());
-        of_half(&halves[end], most.map_or(&[][..], |idle| &idle.trips), sr_period_ms)
+        let most = idle.iter().filter(|idle| idle.to == end).max_by_key(|idle| idle.prompt.len());
+        of_half(&halves[end], most.map_or(&[][..], |idle| &idle.prompt), sr_period_ms, is_cell)
     });
     Some([client?, server?])
 }
 
-fn of_half(half: &Half, idle: &[(u64, u64)], sr_period_ms: Option<&Estimate<f64>>) -> Option<Estimate<f64>> {
+fn of_half(
+    half: &Half,
+    idle: &[(u64, u64)],
+    sr_period_ms: Option<&Estimate<f64>>,
+    is_cell: bool,
+) -> Option<Estimate<f64>> {
     let mut all: Vec<u64> = half.samples.iter().map(|(_, rtt)| *rtt).collect();
     all.sort_unstable();
     let least = ms(*all.first()?);
@@ -87,7 +94,8 @@ fn of_half(half: &Half, idle: &[(u64, u64)], sr_period_ms: Option<&Estimate<f64>
     }
     if trips.len() >= FEW {
         // The least of times that are spread over a period is above its start by a part of it.
-        let wait = sr_period_ms.filter(|period| period.confidence.is_claim()).map_or(0.0, |period| period.value);
+        let wait =
+            sr_period_ms.filter(|period| period.confidence.is_claim()).map_or(0.0, |period| period.value);
         let first = ms(trips[0]);
         let value = (first - wait / (trips.len() + 1) as f64).max(0.0);
         let agree = near(&trips, first);
@@ -101,6 +109,10 @@ fn of_half(half: &Half, idle: &[(u64, u64)], sr_period_ms: Option<&Estimate<f64>
     }
     // Without a radio all packets have the same delay; with one, those of a busy uplink have less.
     let agree = near(&all, least);
-    let confidence = if agree >= MANY { Confidence::Medium } else { Confidence::Low };
-    Some(Estimate::new(least, confidence, format!("the least of {count}, of which none are known to be idle")))
+    let confidence = if agree >= MANY && !is_cell { Confidence::Medium } else { Confidence::Low };
+    Some(Estimate::new(
+        least,
+        confidence,
+        format!("the least of {count}, of which none are known to be idle"),
+    ))
 }

@@ -67,12 +67,15 @@ pub fn capacity(series: &Series, format: Format, name: &str) -> Option<Estimate<
         return None;
     }
     match format {
-        Format::Trace => {
-            Some(Estimate::new(mean(&series.rates), Confidence::Medium, format!("the mean of {name}, taken as capacity")))
-        }
+        Format::Trace => Some(Estimate::new(
+            mean(&series.rates),
+            Confidence::Medium,
+            format!("the mean of {name}, taken as capacity"),
+        )),
         Format::Iperf3 => {
             let rtts: Vec<f64> = series.pings.iter().map(|(_, rtt)| *rtt).collect();
-            let inflation = quantile(&rtts, 0.5).zip(series.least_rtt_ms).map(|(median, least)| median / least);
+            let inflation =
+                quantile(&rtts, 0.5).zip(series.least_rtt_ms).map(|(median, least)| median / least);
             let is_full = inflation.is_some_and(|inflation| inflation >= INFLATED);
             // The slow start is in the first intervals.
             let skip = (series.rates.len() / 5).min(2);
@@ -83,12 +86,20 @@ pub fn capacity(series: &Series, format: Format, name: &str) -> Option<Estimate<
                 || "no round trips that would show a queue".to_owned(),
                 |inflation| format!("round trip {inflation:.1} times the least"),
             );
-            Some(Estimate::new(mean(rates) * HEADERS, confidence, format!("{} intervals of {name}; {grown}", rates.len())))
+            Some(Estimate::new(
+                mean(rates) * HEADERS,
+                confidence,
+                format!("{} intervals of {name}; {grown}", rates.len()),
+            ))
         }
         _ => {
             let rates: Vec<f64> = series.rates.iter().map(|rate| rate.mbps).collect();
             let most = quantile(&rates, 0.95).filter(|most| *most > 0.0)?;
-            Some(Estimate::new(most, Confidence::Low, format!("the highest rate of {name}, not known to be the capacity")))
+            Some(Estimate::new(
+                most,
+                Confidence::Low,
+                format!("the highest rate of {name}, not known to be the capacity"),
+            ))
         }
     }
 }

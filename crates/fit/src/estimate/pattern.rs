@@ -24,8 +24,10 @@ const LARGEST_SPECIAL: f64 = 0.9;
 /// block sizes.
 const NR_SPECIAL: [f64; 2] = [4.0 / 12.0, 8.0 / 12.0];
 const LTE_SPECIAL: [f64; 1] = [0.74];
-/// Largest difference from these. Chosen: half of the distance of LTE's share from NR's.
-const NEAR_SPECIAL: f64 = 0.05;
+/// Largest difference from these, in NR and in LTE. Chosen: fading changes the share by some hundredths; LTE's
+/// is near one of NR's.
+const NEAR_SPECIAL: f64 = 0.08;
+const NEAR_LTE_SPECIAL: f64 = 0.05;
 /// Share of the squares that a pattern may leave. Chosen: blocks that HARQ repeats, and synchronisation
 /// blocks, leave a hundredth; a wrong pattern of 20 slots at least a twentieth.
 const LARGEST_REST: f64 = 0.04;
@@ -83,8 +85,9 @@ impl Slots {
     }
     /// Whether the special slot has a usual share, or none is seen.
     fn is_usual(&self) -> bool {
-        let usual: &[f64] = if self.slot_ms > 0.9 { &LTE_SPECIAL } else { &NR_SPECIAL };
-        self.special.is_none_or(|share| usual.iter().any(|known| (share - known).abs() <= NEAR_SPECIAL))
+        let (usual, near): (&[f64], f64) =
+            if self.slot_ms > 0.9 { (&LTE_SPECIAL, NEAR_LTE_SPECIAL) } else { (&NR_SPECIAL, NEAR_SPECIAL) };
+        self.special.is_none_or(|share| usual.iter().any(|known| (share - known).abs() <= near))
     }
 }
 
@@ -174,7 +177,10 @@ pub fn find(profiles: &[Profile], link: Link, seen: Seen) -> Option<Estimate<Slo
                 continue;
             }
             let (rest, special) = rest(profile, candidate, link);
-            ranking.push((rest, Slots { letters: candidate.letters.clone(), slot_ms: candidate.slot / 1e6, special }));
+            ranking.push((
+                rest,
+                Slots { letters: candidate.letters.clone(), slot_ms: candidate.slot / 1e6, special },
+            ));
         }
     }
     ranking.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -188,7 +194,11 @@ pub fn find(profiles: &[Profile], link: Link, seen: Seen) -> Option<Estimate<Slo
             _ if flat < LARGEST_FLAT / 4.0 => Confidence::High,
             _ => Confidence::Medium,
         };
-        let from = format!("{source}: all slots of {} ms alike but for {:.2}% of the squares", slots.slot_ms, 100.0 * flat);
+        let from = format!(
+            "{source}: all slots of {} ms alike but for {:.2}% of the squares",
+            slots.slot_ms,
+            100.0 * flat
+        );
         return Some(Estimate::new(slots, confidence, from));
     }
     let alike: Vec<&(f64, Slots)> = ranking.iter().filter(|(rest, _)| *rest <= limit).collect();
@@ -198,6 +208,7 @@ pub fn find(profiles: &[Profile], link: Link, seen: Seen) -> Option<Estimate<Slo
     let confidence = match alike.len() {
         _ if *rest > LARGEST_REST || count < FEW || !is_clear => Confidence::Low,
         1 if *rest < LARGEST_REST / 2.0 => Confidence::High,
+        2.. if *rest > LARGEST_REST / 2.0 => Confidence::Low,
         _ => Confidence::Medium,
     };
     let others = match alike.len() {

@@ -47,9 +47,7 @@ impl Profile {
             count += block.len();
             // The phase follows the drift of the clocks.
             let found = atan2(y, x) / TAU * slot;
-            let base = phase.map_or(found, |last| {
-                found + ((last - found) / slot + 0.5).floor() * slot
-            });
+            let base = phase.map_or(found, |last| found + ((last - found) / slot + 0.5).floor() * slot);
             phase = Some(base);
             for (at, bytes) in block {
                 let index = (((at - start) as f64 - base) / slot + 0.5).floor();

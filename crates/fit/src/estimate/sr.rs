@@ -5,8 +5,7 @@ use super::{Confidence, Estimate};
 
 /// Periods, ns: those of LTE (TS 36.213 Table 10.1.5-1), and in NR multiples of slots up to 1 ms (TS 38.331
 /// SchedulingRequestResourceConfig).
-const PERIODS: [f64; 13] =
-    [0.5e6, 1e6, 2e6, 2.5e6, 4e6, 5e6, 8e6, 10e6, 16e6, 20e6, 40e6, 80e6, 160e6];
+const PERIODS: [f64; 13] = [0.5e6, 1e6, 2e6, 2.5e6, 4e6, 5e6, 8e6, 10e6, 16e6, 20e6, 40e6, 80e6, 160e6];
 /// Share of the packets that must be within the arc: others were repeated by HARQ, or met a grant.
 const MOST: f64 = 0.6;
 /// Largest arc of the period, and largest time, that they take. Chosen: spread ones take 60% of it.
@@ -48,7 +47,10 @@ pub fn find(pairs: &[(u64, u64)], pattern_ms: Option<f64>) -> Option<Estimate<f6
     let is_told = |period: f64| arc(&came, period) >= SPREAD;
     let found = PERIODS.into_iter().rev().find(|period| is_told(*period) && is_narrow(*period))?;
     // Longer periods that are not excluded, because the packets came at one phase of them.
-    let open = PERIODS.into_iter().filter(|period| *period > found && !is_told(*period) && is_narrow(*period)).count();
+    let open = PERIODS
+        .into_iter()
+        .filter(|period| *period > found && !is_told(*period) && is_narrow(*period))
+        .count();
     let by_slots = pattern_ms.is_some_and(|pattern| found / 1e6 <= pattern + 1e-9);
     let confidence = match pairs.len() {
         _ if by_slots || open > 0 => Confidence::Low,

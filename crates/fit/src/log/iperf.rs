@@ -9,12 +9,16 @@ pub fn read(text: &str) -> Result<Series, String> {
     let report = documents.first().ok_or("iperf3: no JSON")?;
     let mut series = Series::default();
     // --json-stream has one event in a line.
-    let streamed = || documents.iter().filter(|event| event["event"] == "interval").map(|event| &event["data"]);
+    let streamed =
+        || documents.iter().filter(|event| event["event"] == "interval").map(|event| &event["data"]);
     let intervals: Vec<&Value> = match report["intervals"].as_array() {
         Some(intervals) => intervals.iter().collect(),
         None => streamed().collect(),
     };
-    let start = documents.iter().find(|event| event["event"] == "start").map_or(&report["start"], |event| &event["data"]);
+    let start = documents
+        .iter()
+        .find(|event| event["event"] == "start")
+        .map_or(&report["start"], |event| &event["data"]);
     let reverse = start["test_start"]["reverse"].as_u64() == Some(1);
     // The client is the station: it sends unless the test is reversed.
     series.is_upload = !reverse;
@@ -35,7 +39,8 @@ pub fn read(text: &str) -> Result<Series, String> {
         repeated += lost;
         // Microseconds, of each stream.
         let rtts = interval["streams"].as_array().into_iter().flatten();
-        let rtts: Vec<f64> = rtts.filter_map(|stream| Some(stream["rtt"].as_f64()? / 1e3)).filter(|ms| *ms > 0.0).collect();
+        let rtts: Vec<f64> =
+            rtts.filter_map(|stream| Some(stream["rtt"].as_f64()? / 1e3)).filter(|ms| *ms > 0.0).collect();
         for rtt in &rtts {
             series.pings.push((to, *rtt));
         }
@@ -47,12 +52,16 @@ pub fn read(text: &str) -> Result<Series, String> {
         let error = report["error"].as_str().map_or(String::new(), |error| format!(": {error}"));
         return Err(format!("iperf3: no intervals with \"sum\"{error}"));
     }
-    let end = documents.iter().find(|event| event["event"] == "end").map_or(&report["end"], |event| &event["data"]);
+    let end =
+        documents.iter().find(|event| event["event"] == "end").map_or(&report["end"], |event| &event["data"]);
     let streams = end["streams"].as_array().into_iter().flatten();
-    let least = streams.filter_map(|stream| Some(stream["sender"]["min_rtt"].as_f64()? / 1e3)).filter(|ms| *ms > 0.0);
+    let least =
+        streams.filter_map(|stream| Some(stream["sender"]["min_rtt"].as_f64()? / 1e3)).filter(|ms| *ms > 0.0);
     series.least_rtt_ms = least.reduce(f64::min);
     series.repeated = Some((repeated, bytes));
     let way = if reverse { "download (-R)" } else { "upload" };
-    series.notes.push(format!("iperf3: {way}, {} intervals; smoothed round trips of the sender", series.rates.len()));
+    series
+        .notes
+        .push(format!("iperf3: {way}, {} intervals; smoothed round trips of the sender", series.rates.len()));
     Ok(series)
 }

@@ -193,7 +193,8 @@ fn seconds(text: &str) -> Option<f64> {
     }
     let clock = text.rsplit(['T', ' ']).find(|part| part.contains(':'))?;
     let clock = clock.split(['Z', '+']).next()?;
-    let parts: Vec<f64> = clock.split(':').map(|part| part.replace(',', ".").parse().ok()).collect::<Option<_>>()?;
+    let parts: Vec<f64> =
+        clock.split(':').map(|part| part.replace(',', ".").parse().ok()).collect::<Option<_>>()?;
     match parts[..] {
         [hours, minutes, seconds] => Some(hours * 3600.0 + minutes * 60.0 + seconds),
         [minutes, seconds] => Some(minutes * 60.0 + seconds),

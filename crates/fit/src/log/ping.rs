@@ -73,7 +73,9 @@ pub fn read(text: &str) -> Result<Series, String> {
         series.pings.push((time, rtt));
     }
     if series.pings.is_empty() {
-        return Err("no answer of a ping, such as \"64 bytes from 192.0.2.1: icmp_seq=1 ttl=55 time=35.1 ms\"".into());
+        return Err(
+            "no answer of a ping, such as \"64 bytes from 192.0.2.1: icmp_seq=1 ttl=55 time=35.1 ms\"".into(),
+        );
     }
     let sent = match (first, last) {
         (Some(first), Some(last)) => last - first + 1,

@@ -30,7 +30,10 @@ fn stations(report: &Value) -> Vec<&Value> {
             _ => {}
         }
     }
-    found.into_iter().map(|ue| if ue["ue_container"].is_object() { &ue["ue_container"] } else { ue }).collect()
+    found
+        .into_iter()
+        .map(|ue| if ue["ue_container"].is_object() { &ue["ue_container"] } else { ue })
+        .collect()
 }
 
 /// Reads the metrics.
@@ -53,13 +56,15 @@ pub fn read(text: &str) -> Result<Series, String> {
         }
     }
     let number = |ue: &Value, key: &str| ue[key].as_f64();
-    let bits = |list: &Vec<(f64, &Value)>, key: &str| list.iter().filter_map(|(_, ue)| number(ue, key)).sum::<f64>();
+    let bits =
+        |list: &Vec<(f64, &Value)>, key: &str| list.iter().filter_map(|(_, ue)| number(ue, key)).sum::<f64>();
     let count = by_station.len();
-    let main = by_station
-        .into_iter()
-        .max_by(|(_, a), (_, b)| (bits(a, "dl_brate") + bits(a, "ul_brate")).total_cmp(&(bits(b, "dl_brate") + bits(b, "ul_brate"))));
+    let main = by_station.into_iter().max_by(|(_, a), (_, b)| {
+        (bits(a, "dl_brate") + bits(a, "ul_brate")).total_cmp(&(bits(b, "dl_brate") + bits(b, "ul_brate")))
+    });
     let (rnti, rows) = main.ok_or("srsRAN: no UE in any \"ue_list\"")?;
-    let mut series = Series { is_upload: bits(&rows, "ul_brate") > bits(&rows, "dl_brate"), ..Series::default() };
+    let mut series =
+        Series { is_upload: bits(&rows, "ul_brate") > bits(&rows, "dl_brate"), ..Series::default() };
     let rate_key = if series.is_upload { "ul_brate" } else { "dl_brate" };
     let step = rows.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(f64::INFINITY, f64::min);
     let step = if step.is_finite() && step > 0.0 { step } else { INTERVAL_S };

@@ -13,8 +13,18 @@ const MCS: [&str; 6] = ["dlmcs", "mcs", "mcsindex", "pdschmcs", "mcs0", "mcsdl"]
 const PRB: [&str; 11] =
     ["dlprb", "prb", "nprb", "numprb", "prbs", "numrb", "numrbs", "rb", "rbs", "dlrb", "pdschprb"];
 const RATE: [&str; 12] = [
-    "dlbrate", "dlbitrate", "dltput", "dlthroughput", "dlrate", "throughput", "brate", "bitrate", "tput",
-    "pdschtput", "dltputmbps", "dlthroughputmbps",
+    "dlbrate",
+    "dlbitrate",
+    "dltput",
+    "dlthroughput",
+    "dlrate",
+    "throughput",
+    "brate",
+    "bitrate",
+    "tput",
+    "pdschtput",
+    "dltputmbps",
+    "dlthroughputmbps",
 ];
 /// Ends of names that state a unit of rates, and their Mb/s.
 const UNITS: [(&str, f64); 5] = [("gbps", 1e3), ("mbps", 1.0), ("kbps", 1e-3), ("mbs", 1.0), ("bps", 1e-6)];
@@ -28,7 +38,10 @@ fn plain(name: &str) -> String {
 }
 
 fn separator(line: &str) -> u8 {
-    [b';', b'\t', b','].into_iter().max_by_key(|mark| line.bytes().filter(|byte| byte == mark).count()).unwrap_or(b',')
+    [b';', b'\t', b',']
+        .into_iter()
+        .max_by_key(|mark| line.bytes().filter(|byte| byte == mark).count())
+        .unwrap_or(b',')
 }
 
 /// The first line with text that is no comment.
@@ -50,7 +63,8 @@ pub fn is_radio(text: &str) -> bool {
     let Some(line) = heading(text) else { return false };
     let mark = char::from(separator(line));
     let names: Vec<String> = line.split(mark).map(plain).collect();
-    names.len() > 1 && [&SINR[..], &UPLINK_SINR, &MCS, &PRB].iter().any(|known| column(&names, known).is_some())
+    names.len() > 1
+        && [&SINR[..], &UPLINK_SINR, &MCS, &PRB].iter().any(|known| column(&names, known).is_some())
 }
 
 /// A number, also with a suffix of thousands (`17M`); none where a cell has none.
@@ -73,7 +87,8 @@ pub fn read(text: &str) -> Result<Series, String> {
         .comment(Some(b'#'))
         .flexible(true)
         .from_reader(text.as_bytes());
-    let names: Vec<String> = reader.headers().map_err(|error| error.to_string())?.iter().map(str::to_owned).collect();
+    let names: Vec<String> =
+        reader.headers().map_err(|error| error.to_string())?.iter().map(str::to_owned).collect();
     let plain_names: Vec<String> = names.iter().map(|name| plain(name)).collect();
     let find = |known: &[&str]| column(&plain_names, known);
     let columns = [find(&SINR), find(&UPLINK_SINR), find(&MCS), find(&PRB)];
@@ -115,7 +130,8 @@ pub fn read(text: &str) -> Result<Series, String> {
     let most = rows.iter().filter_map(|row| row.prb).fold(0.0, f64::max);
     let says_nr = plain_names.iter().any(|name| name.starts_with("nr") || name.starts_with("ss"));
     series.is_nr = (says_nr || most > MOST_LTE_PRB).then_some(true);
-    let used: Vec<&str> = columns.into_iter().chain([time, rate]).flatten().map(|at| names[at].as_str()).collect();
+    let used: Vec<&str> =
+        columns.into_iter().chain([time, rate]).flatten().map(|at| names[at].as_str()).collect();
     series.notes.push(format!("table of {} rows; columns {}", rows.len(), used.join(", ")));
     series.radio = rows;
     Ok(series)

@@ -61,7 +61,8 @@ pub fn read(mut file: impl Read, take: impl FnMut(&Captured<'_>)) -> Result<Read
 pub fn is_capture(mut file: impl Read) -> io::Result<bool> {
     let (magic, read) = first_bytes(&mut file)?;
     let whole = io::Cursor::new(magic).take(read as u64).chain(file);
-    let inner = |mut reader: &mut dyn Read| first_bytes(&mut reader).map(|(magic, _)| magic).unwrap_or_default();
+    let inner =
+        |mut reader: &mut dyn Read| first_bytes(&mut reader).map(|(magic, _)| magic).unwrap_or_default();
     Ok(magic::is_capture(&if magic.starts_with(GZIP) {
         inner(&mut MultiGzDecoder::new(whole))
     } else if magic.starts_with(XZ) {

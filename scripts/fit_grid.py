@@ -27,7 +27,7 @@ SR_NR = {2: ["4 ms", "8 ms", "20 ms", "40 ms"], 0: ["5 ms", "10 ms", "20 ms", "4
 SR_LTE = ["5 ms", "10 ms", "20 ms", "40 ms"]
 LTE_SPLIT = ["DSUUU", "DDSUU", "DDDSU", "DDDDDDSUUU", "DDDDDDDSUU", "DDDDDDDDSU", "DDSUUUDSUU"]
 # Seconds: light traffic alone, then the bulk transfer beside it.
-LIGHT, BULK = 3, 10
+LIGHT, BULK = 6, 10
 # The same of an emulation, whose pings are farther apart.
 KERNEL_LIGHT = 9
 
@@ -35,7 +35,7 @@ KERNEL_LIGHT = 9
 class Cell(NamedTuple):
     """A drawn cell."""
 
-    index: int
+    number: int
     kind: str
     access: str
     station: str
@@ -110,7 +110,7 @@ def draw(index: int, rng: random.Random) -> Cell:
 def scenario(cell: Cell, stations: str, seconds: float, warmup: float) -> str:
     """The text of a scenario of the cell with these stations."""
     hops = f'[core]\nhops = [{{ rate = "10 Gb/s", delay = "{cell.core_ms} ms" }}]\n'
-    run = f'[run]\nseed = {cell.index + 1}\nduration = "{seconds} s"\nwarmup = "{warmup} s"\n'
+    run = f'[run]\nseed = {cell.number + 1}\nduration = "{seconds} s"\nwarmup = "{warmup} s"\n'
     return f"{run}{hops}{cell.access}{stations}"
 
 
@@ -153,14 +153,16 @@ class Grid:
 
     def truth(self, cell: Cell) -> dict[str, float]:
         """Least round trip by pings at random times, and capacity by UDP."""
-        ping = f"[[station]]\n{cell.radio}traffic = \"ping\"\nudp_arrivals = \"poisson\"\nping_interval = \"83 ms\"\n"
-        file = self.folder / f"ping-{cell.index}.toml"
+        kind = 'traffic = "ping"\nudp_arrivals = "poisson"\nping_interval = "83 ms"\n'
+        ping = f"[[station]]\n{cell.radio}{kind}"
+        file = self.folder / f"ping-{cell.number}.toml"
         file.write_text(scenario(cell, ping, 40, 0))
         pings = json.loads(self.paceline("run", str(file), "--json"))
         rtt = pings["runs"][0]["pings"][0]["rtt"]["min_ms"]
         direction = "upload" if cell.upload else "download"
-        flood = f'[[station]]\n{cell.radio}traffic = "udp"\ndirection = "{direction}"\nudp_rate = "400 Mb/s"\n'
-        file = self.folder / f"udp-{cell.index}.toml"
+        kind = f'traffic = "udp"\ndirection = "{direction}"\nudp_rate = "400 Mb/s"\n'
+        flood = f"[[station]]\n{cell.radio}{kind}"
+        file = self.folder / f"udp-{cell.number}.toml"
         file.write_text(scenario(cell, flood, 12, 2))
         totals = json.loads(self.paceline("run", str(file), "--json"))["runs"][0]["stations"][0]
         rate = totals["upload_mbps" if cell.upload else "goodput_mbps"] * 1500 / 1472
@@ -170,27 +172,29 @@ class Grid:
         """A capture of a simulation: a light flow, and a bulk transfer beside it."""
         # At the client, its own requests show the uplink: the answers come back.
         way = f'direction = "{"upload" if cell.point == "client" else "download"}"\n'
-        kind = f'traffic = "ping"\nping_interval = "73 ms"\n{way}'
-        if cell.index % 4 == 3:
+        kind = f'traffic = "ping"\nping_interval = "173 ms"\n{way}'
+        if cell.number % 4 == 3:
             kind = f'chunk = "300 B"\nchunk_interval = "211 ms"\nfile = "300 kB"\n{way}'
         light = f"[[station]]\n{cell.radio}{kind}"
         bulk = f'[[station]]\n{cell.radio}{cell.station}start = "{LIGHT} s"\n'
-        file = self.folder / f"cell-{cell.index}.toml"
+        file = self.folder / f"cell-{cell.number}.toml"
         file.write_text(scenario(cell, bulk + light, LIGHT + BULK, 1))
-        out = self.folder / f"run-{cell.index}"
+        out = self.folder / f"run-{cell.number}"
         self.paceline("run", str(file), "--pcap", "--pcap-limit", "300 MB", "--out", str(out))
-        return out / f"seed-{cell.index + 1}.pcapng"
+        return out / f"seed-{cell.number + 1}.pcapng"
 
     def emulated(self, cell: Cell) -> Path:
         """A capture of this host's TCP: pings, and iperf3 beside them."""
-        file = self.folder / f"cell-{cell.index}.toml"
+        file = self.folder / f"cell-{cell.number}.toml"
         station = f'[[station]]\n{cell.radio}direction = "none"\n'
         file.write_text(scenario(cell, station, KERNEL_LIGHT + BULK, 1))
-        out = self.folder / f"run-{cell.index}"
+        out = self.folder / f"run-{cell.number}"
         back = "" if cell.upload else "-R"
         # Longer than the round trip, or ping waits for the answers.
         ping = "ping -i 0.213 -c 80"
-        asks, asked = (f"{ping} 198.18.0.1 >/dev/null & ", "") if cell.point == "client" else ("", f"{ping} 198.18.128.1 & ")
+        by_client = cell.point == "client"
+        asks = f"{ping} 198.18.0.1 >/dev/null & " if by_client else ""
+        asked = "" if by_client else f"{ping} 198.18.128.1 & "
         inside = f"{asks}sleep {KERNEL_LIGHT}; iperf3 -c 198.18.0.1 {back} -t {BULK} >/dev/null"
         shell = f"ip link set lo up; iperf3 -s -1 >/dev/null & (sleep 2; {asked}wait) >/dev/null & sleep 1; "
         shell += f"exec {self.program} emulate {file} --pcap --out {out} -- sh -c '{inside}'"
@@ -204,13 +208,15 @@ class Grid:
     def fit(self, cell: Cell, capture: Path, kernel: bool) -> dict[str, Any]:
         """The fit of the capture at the cell's capture point."""
         if cell.point == "between":
-            moved = self.folder / f"between-{cell.index}.pcap"
+            moved = self.folder / f"between-{cell.number}.pcap"
             shifted(capture, moved, cell.core_ms, "198.18")
-            return json.loads(self.paceline("fit", str(moved), "--json"))["fit"]
-        stations = ["station-0"] if kernel else ["station-0", "station-1"]
-        names = ["servers"] if cell.point == "server" else stations
-        options = [option for name in names for option in ("--interface", name)]
-        return json.loads(self.paceline("fit", str(capture), "--json", *options))["fit"]
+            options = [str(moved)]
+        else:
+            stations = ["station-0"] if kernel else ["station-0", "station-1"]
+            names = ["servers"] if cell.point == "server" else stations
+            options = [str(capture)] + [option for name in names for option in ("--interface", name)]
+        found: dict[str, Any] = json.loads(self.paceline("fit", "--json", *options))["fit"]
+        return found
 
     def judge(self, name: str, found: dict[str, Any] | None, right: bool, text: str) -> None:
         claimed = found is not None and found["confidence"] != "low"
@@ -221,8 +227,8 @@ class Grid:
         capture = self.emulated(cell) if kernel else self.simulated(cell)
         fit = self.fit(cell, capture, kernel)
         control = cell.station.rsplit('"', 2)[1]
-        place = f"{cell.index} {cell.kind} {cell.point} {'up' if cell.upload else 'down'} {control} {cell.pattern}"
-        place += f" sr {cell.sr_ms}"
+        way = "up" if cell.upload else "down"
+        place = f"{cell.number} {cell.kind} {cell.point} {way} {control} {cell.pattern} sr {cell.sr_ms}"
         if kernel:
             place += " kernel"
 
@@ -247,13 +253,14 @@ class Grid:
         else:
             found = fit["pattern"]
             value_text = "none" if found is None else found["value"]
-            self.judge("pattern", found, value_text == canonical(cell.pattern), f"{place}: {value_text} {found}")
+            right = value_text == canonical(cell.pattern)
+            self.judge("pattern", found, right, f"{place}: {value_text} {found}")
             found, value = of("sr_period_ms")
             self.judge("SR period", found, abs(value - cell.sr_ms) < 1e-6, f"{place}: {value} ms {found}")
         if not self.keep:
-            for path in self.folder.glob(f"run-{cell.index}/*.pcapng"):
+            for path in self.folder.glob(f"run-{cell.number}/*.pcapng"):
                 path.unlink()
-            (self.folder / f"between-{cell.index}.pcap").unlink(missing_ok=True)
+            (self.folder / f"between-{cell.number}.pcap").unlink(missing_ok=True)
 
     def report(self, worst: int) -> bool:
         """Prints the shares; whether all claims hold as they must."""
@@ -281,8 +288,8 @@ def canonical(pattern: str) -> str:
     if pattern == "FDD":
         return pattern
     letters, spacing = pattern.split("/")
-    turns = [letters[at:] + letters[:at] for at in range(len(letters)) if letters[at] != "U" and letters[at - 1] == "U"]
-    return f"{min(turns)}/{spacing}"
+    starts = [at for at in range(len(letters)) if letters[at] != "U" and letters[at - 1] == "U"]
+    return f"{min(letters[at:] + letters[:at] for at in starts)}/{spacing}"
 
 
 def main() -> int:

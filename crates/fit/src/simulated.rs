@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const INTERVAL_S: f64 = 1.0;
 /// Shortest and longest simulation, s. Chosen: a slow start and some losses; a page in seconds.
 const LENGTH_S: [f64; 2] = [5.0, 60.0];
+/// Share of the highest rate from which on the transfer has begun.
+const BEGUN: f64 = 0.05;
 /// First bytes of a packet that are kept, of which IPv6 and TCP with all options have 100.
 const SNAP_LEN: usize = 128;
 
@@ -45,7 +47,15 @@ impl Fitted {
             let rtts = result.pings.first().map(|pings| pings.series.clone()).unwrap_or_default();
             return Ok(Simulated { rates: Vec::new(), rtts });
         }
-        let scenario = self.load(&[]).map_err(|error| error.to_string())?;
+        // The transfer begins when the measured one did.
+        let most = fit.rates.iter().map(|window| window.mbps).fold(0.0, f64::max);
+        let first = fit.rates.iter().find(|window| window.mbps > BEGUN * most).map_or(0.0, |window| window.time_s);
+        let end = fit.rates.last().map_or(0.0, |window| window.time_s).max(first + LENGTH_S[0]);
+        let set = [
+            format!("station.start={:.0} ms", 1e3 * first),
+            format!("run.duration={:.0} ms", 1e3 * end.min(first + LENGTH_S[1])),
+        ];
+        let scenario = self.load(&set).map_err(|error| error.to_string())?;
         // The interfaces of a capture: servers, then stations.
         let wanted = u32::from(fit.position == Position::NearClient);
         let captures = Arc::new(Mutex::new(Captures::default()));

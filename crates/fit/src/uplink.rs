@@ -1,6 +1,8 @@
 //! Packets that met an idle uplink, in an idle cell: their round trips by side of the capture point.
 
 use crate::capture::{Captures, Data, Flow};
+use crate::estimate::delays::Half;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// Silence of a client after which its uplink counts as idle, ns. Chosen: grants that follow data end within
@@ -27,26 +29,29 @@ pub struct Idle {
 }
 
 /// The round trips through idle uplinks at a point: of data of servers and the client's acknowledgment, of
-/// data of a client and the server's, of echo requests, and of handshakes.
-pub fn idle(captures: &Captures, point: usize) -> Vec<Idle> {
+/// data of a client and the server's, of requests and their answers, and of handshakes.
+pub fn idle(captures: &Captures, point: usize, halves: &[Half; 2]) -> Vec<Idle> {
     let flows = || captures.flows.iter().filter(move |flow| flow.point == point);
-    let mut clients: Vec<IpAddr> = flows().map(|flow| flow.ends[0].ip()).collect();
+    let ends = |end: usize| flows().map(|flow| flow.ends[end].ip()).collect::<BTreeSet<IpAddr>>();
+    let [mut clients, servers] = [ends(0), ends(1)];
     let echoes = captures.points[point].echoes.pairs();
-    let servers: Vec<IpAddr> = flows().map(|flow| flow.ends[1].ip()).collect();
-    clients.extend(echoes.iter().map(|echo| echo.by).filter(|by| !servers.contains(by)));
-    clients.sort_unstable();
-    clients.dedup();
-    let of_client = |client: IpAddr| {
-        let own: Vec<&Flow> = flows().filter(|flow| flow.ends[0].ip() == client).collect();
-        let asked: Vec<(u64, u64)> =
-            echoes.iter().filter(|echo| echo.by == client).map(|echo| (echo.at, echo.back)).collect();
-        of_client(&own, &asked)
+    let of = |by: IpAddr| -> Vec<(u64, u64)> {
+        echoes.iter().filter(|echo| echo.by == by).map(|echo| (echo.at, echo.back)).collect()
     };
-    let mut list: Vec<Idle> = clients.into_iter().flat_map(of_client).collect();
-    let asked: Vec<(u64, u64)> =
-        echoes.iter().filter(|echo| servers.contains(&echo.by)).map(|echo| (echo.at, echo.back)).collect();
-    let trips = spaced(&asked);
-    list.push(Idle { to: 0, prompt: trips.clone(), trips });
+    let mut list = Vec::new();
+    for by in echoes.iter().map(|echo| echo.by).collect::<BTreeSet<IpAddr>>() {
+        let is_client = clients.contains(&by) || !servers.contains(&by) && is_towards_server(&of(by), halves);
+        if is_client {
+            clients.insert(by);
+        } else {
+            let trips = spaced(&of(by));
+            list.push(Idle { to: 0, prompt: trips.clone(), trips });
+        }
+    }
+    for client in clients {
+        let own: Vec<&Flow> = flows().filter(|flow| flow.ends[0].ip() == client).collect();
+        list.extend(of_client(&own, &of(client)));
+    }
     let is_far = |(at, back): &(u64, u64)| (NEAR..=LONGEST).contains(&back.saturating_sub(*at));
     for idle in &mut list {
         idle.trips.retain(is_far);
@@ -54,6 +59,17 @@ pub fn idle(captures: &Captures, point: usize) -> Vec<Idle> {
     }
     list.retain(|idle| !idle.trips.is_empty() || !idle.prompt.is_empty());
     list
+}
+
+/// Whether the answers to an end that has no connection come from the server: their least round trip is
+/// nearer that of connections towards the server. Without connections they do.
+fn is_towards_server(trips: &[(u64, u64)], halves: &[Half; 2]) -> bool {
+    let least = |trips: &[(u64, u64)]| trips.iter().map(|(at, back)| back - at).min();
+    let of_half = |half: &Half| half.samples.iter().map(|(_, rtt)| *rtt).min();
+    match (least(trips), of_half(&halves[0]), of_half(&halves[1])) {
+        (Some(own), Some(client), Some(server)) => own.abs_diff(server) <= own.abs_diff(client),
+        _ => true,
+    }
 }
 
 /// Those that come after a silence of the others.

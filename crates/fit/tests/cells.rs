@@ -141,8 +141,8 @@ fn claims_of_random_cells_are_right() {
         let flood = simulate(&scenario::load("u", &flood, &[]).unwrap(), 1, None, &mut |_| {});
         let capacity = flood.stations[0].goodput_mbps * 1500.0 / 1472.0;
         let way = if cell.at_client { "upload" } else { "download" };
-        let light = format!("traffic = \"ping\"\nping_interval = \"73 ms\"\ndirection = \"{way}\"");
-        let text = run_of(10.0, 1.0) + &cell.text + &station("start = \"3 s\"") + &station(&light);
+        let light = format!("traffic = \"ping\"\nping_interval = \"173 ms\"\ndirection = \"{way}\"");
+        let text = run_of(12.0, 1.0) + &cell.text + &station("start = \"5 s\"") + &station(&light);
         let file = captured(
             &text,
             if cell.at_client { |interface| interface > 0 } else { |interface| interface == 0 },

@@ -45,7 +45,8 @@ fn chart(title: &str, (x, y): (&str, &str), style: Style, marks: [Vec<Mark>; 2])
 pub fn page(fit: &Fit, fitted: &Fitted, simulated: &Simulated, rows: &[Vec<String>]) -> String {
     let rates: Vec<(f64, f64)> = fit.rates.iter().map(|window| (window.time_s, window.mbps)).collect();
     let over_time = |of: &[(f64, f64)]| thin(of);
-    let shares = |of: &[(f64, f64)]| steps(of.iter().map(|(_, value)| *value));
+    // Windows without data are those before the transfer.
+    let shares = |of: &[(f64, f64)]| steps(of.iter().map(|(_, value)| *value).filter(|value| *value > 0.0));
     let pictures = [
         chart(
             "Round trip over time",
@@ -81,7 +82,7 @@ pub fn page(fit: &Fit, fitted: &Fitted, simulated: &Simulated, rows: &[Vec<Strin
         + &html::section("Notes", &html::list(&fit.notes))
         + &html::section("Scenario", &html::folded("scenario.toml", &fitted.toml));
     let about = format!(
-        "{}. The simulation starts its transfer at 0 s and has no other traffic.",
+        "{}. The simulation has one transfer and no other traffic.",
         fit.inputs.join("; ")
     );
     html::still_page("A scenario fitted to a network", &about, &body)

@@ -6,16 +6,19 @@ use super::{Confidence, Estimate};
 /// Periods, ns: those of LTE (TS 36.213 Table 10.1.5-1), and in NR multiples of slots up to 1 ms (TS 38.331
 /// SchedulingRequestResourceConfig).
 const PERIODS: [f64; 13] = [0.5e6, 1e6, 2e6, 2.5e6, 4e6, 5e6, 8e6, 10e6, 16e6, 20e6, 40e6, 80e6, 160e6];
-/// Share of the packets that must be within the arc: others were repeated by HARQ, or met a grant.
+/// Share of the round trips whose phases count: the shortest ones, of which HARQ repeated few.
+const SHORTEST: f64 = 0.4;
+/// Share of these that must be within the arc: others were repeated by HARQ, or met a grant.
 const MOST: f64 = 0.6;
-/// Largest arc of the period, and largest time, that they take. Chosen: spread ones take 60% of it.
-const NARROW: f64 = 0.15;
-const NARROW_NS: f64 = 1.2e6;
-/// Least arc of the times at which they came. Chosen: half of that of spread ones.
+/// Largest arc of the period, and least and largest time, that they take. Chosen: spread ones take 60%, and
+/// captures are exact to a tenth of a millisecond.
+const NARROW: f64 = 0.08;
+const NARROW_NS: [f64; 2] = [0.15e6, 1.2e6];
+/// Least arc of the times at which all came. Chosen: half of that of spread ones.
 const SPREAD: f64 = 0.3;
-/// Packets for a claim, and for high confidence. Chosen: five of eight within 15% by chance are one in 700.
-const FEW: usize = 8;
-const MANY: usize = 25;
+/// Packets for a claim, and for high confidence. Chosen: five of eight within 8% by chance are one in 9000.
+const FEW: usize = 20;
+const MANY: usize = 50;
 
 /// The smallest arc with [`MOST`] of the phases, as a share of the period.
 fn arc(times: &[u64], period: f64) -> f64 {
@@ -39,10 +42,12 @@ pub fn find(pairs: &[(u64, u64)], pattern_ms: Option<f64>) -> Option<Estimate<f6
     }
     let start = pairs.iter().map(|(came, _)| *came).min()?;
     let came: Vec<u64> = pairs.iter().map(|(came, _)| came - start).collect();
-    let left: Vec<u64> = pairs.iter().map(|(_, left)| left - start).collect();
+    let mut shortest: Vec<(u64, u64)> = pairs.iter().map(|(came, left)| (left - came, left - start)).collect();
+    shortest.sort_unstable();
+    shortest.truncate((SHORTEST * pairs.len() as f64).ceil() as usize);
+    let left: Vec<u64> = shortest.into_iter().map(|(_, left)| left).collect();
     let is_narrow = |period: f64| {
-        let arc = arc(&left, period);
-        arc <= NARROW.max(0.12e6 / period) && arc * period <= NARROW_NS.max(0.12e6)
+        arc(&left, period) * period <= (NARROW * period).clamp(NARROW_NS[0], NARROW_NS[1])
     };
     let is_told = |period: f64| arc(&came, period) >= SPREAD;
     let found = PERIODS.into_iter().rev().find(|period| is_told(*period) && is_narrow(*period))?;
@@ -58,9 +63,10 @@ pub fn find(pairs: &[(u64, u64)], pattern_ms: Option<f64>) -> Option<Estimate<f6
         _ => Confidence::Medium,
     };
     let mut from = format!(
-        "{} packets on an idle uplink: {:.0}% left within {:.2} ms of the period",
+        "{} packets on an idle uplink: {:.0}% of the fastest {:.0}% within {:.2} ms of the period",
         pairs.len(),
         100.0 * MOST,
+        100.0 * SHORTEST,
         arc(&left, found) * found / 1e6
     );
     if by_slots {

@@ -1,12 +1,14 @@
 //! The fit: estimates of all quantities from all inputs, and those that the inputs do not show.
 
+mod logs;
+mod slots;
+
 use crate::capture::{Captures, Flow};
 use crate::estimate::capacity::{self, WINDOW, WindowRate};
-use crate::estimate::pattern::{self, Link, Seen, Slots};
-use crate::estimate::profile::{Profile, SLOTS};
-use crate::estimate::{Confidence, Estimate, buffer, delays, log, quantile, sr};
+use crate::estimate::pattern::Slots;
+use crate::estimate::{Confidence, Estimate, buffer, delays, quantile, sr};
 use crate::log::{Format, Series};
-use crate::path::{Path, Side};
+use crate::path::Path;
 use crate::uplink;
 use serde::{Serialize, Serializer};
 
@@ -14,9 +16,6 @@ use serde::{Serialize, Serializer};
 /// `paceline explain`.
 const NEAR: f64 = 0.125;
 
-/// Packets from which on a lattice of their times is no chance. Chosen: the mean vector of so many has a
-/// standard deviation of 0.1.
-const LATTICE: usize = 100;
 /// Windows with a long queue from which on others do not count for the pattern. Chosen: half a second has some
 /// hundred deliveries.
 const FULL_WINDOWS: usize = 5;
@@ -59,7 +58,7 @@ pub struct Fit {
     /// Share of the segments that were lost without a full buffer, percent.
     pub loss_percent: Option<Estimate<f64>>,
     /// TDD pattern, or FDD.
-    #[serde(serialize_with = "slots")]
+    #[serde(serialize_with = "named")]
     pub pattern: Option<Estimate<Slots>>,
     /// Period of scheduling requests, ms.
     pub sr_period_ms: Option<Estimate<f64>>,
@@ -87,7 +86,7 @@ pub struct Fit {
     pub notes: Vec<String>,
 }
 
-fn slots<S: Serializer>(pattern: &Option<Estimate<Slots>>, serializer: S) -> Result<S::Ok, S::Error> {
+fn named<S: Serializer>(pattern: &Option<Estimate<Slots>>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Named<'a> {
         value: String,
@@ -152,7 +151,8 @@ impl Fit {
         }
         for point in 0..captures.points.len() {
             let pattern_ms = fit.pattern.as_ref().map(|pattern| pattern.value.period_ms());
-            for idle in uplink::idle(captures, point) {
+            let halves = delays::halves(captures, point);
+            for idle in uplink::idle(captures, point, &halves) {
                 fit.sr_period_ms = better(fit.sr_period_ms.take(), sr::find(&idle.trips, pattern_ms));
             }
         }
@@ -169,9 +169,9 @@ impl Fit {
     fn add_delays(&mut self, captures: &Captures, point: usize) {
         let halves = delays::halves(captures, point);
         let is_cell = self.sr_period_ms.is_some()
-            || captures.flows.iter().filter(|flow| flow.point == point).any(is_slotted);
+            || captures.flows.iter().filter(|flow| flow.point == point).any(slots::is_slotted);
         let found =
-            delays::least(&halves, &uplink::idle(captures, point), self.sr_period_ms.as_ref(), is_cell);
+            delays::least(&halves, &uplink::idle(captures, point, &halves), self.sr_period_ms.as_ref(), is_cell);
         let Some([client, server]) = found else { return };
         let confidence = client.confidence.min(server.confidence);
         let total = client.value + server.value;
@@ -224,12 +224,12 @@ impl Fit {
         }
         self.capacity_mbps = better(self.capacity_mbps.take(), capacity);
         self.add_jitter(captures, path, &windows);
-        let pattern = arrivals_pattern(path, &is_busy);
+        let pattern = slots::by_arrivals(path, &is_busy);
         self.pattern = better(self.pattern.take(), pattern);
         let mut flows: Vec<&Flow> = captures.flows.iter().filter(|flow| flow.point == path.point).collect();
         flows.sort_by_key(|flow| std::cmp::Reverse(flow.main().1.bytes));
         for flow in flows {
-            self.pattern = better(self.pattern.take(), ticks_pattern(flow, path, &is_busy));
+            self.pattern = better(self.pattern.take(), slots::by_timestamps(flow, path, &is_busy));
         }
     }
     fn add_loss(&mut self, path: &Path, found: &buffer::Found) {
@@ -262,72 +262,6 @@ impl Fit {
         let from = format!("{} segments in windows without a standing queue", idle.len());
         self.jitter_ms = better(self.jitter_ms.take(), Some(Estimate::new(jitter, Confidence::Low, from)));
     }
-    fn add_log(&mut self, name: &str, format: Format, series: &Series) {
-        let rtt = log::base_rtt(series, name);
-        self.compare("base round trip", self.base_rtt_ms.clone(), rtt.as_ref(), (0.1, 2.0));
-        self.base_rtt_ms = better(self.base_rtt_ms.take(), rtt);
-        let capacity = log::capacity(series, format, name);
-        self.compare("capacity", self.capacity_mbps.clone(), capacity.as_ref(), (0.2, 0.0));
-        if self.capacity_mbps.is_none() && !series.rates.is_empty() {
-            self.direction = if series.is_upload { "upload" } else { "download" };
-        }
-        self.capacity_mbps = better(self.capacity_mbps.take(), capacity);
-        self.jitter_ms = better(self.jitter_ms.take(), log::jitter(series, name));
-        self.loss_percent = better(self.loss_percent.take(), log::loss(series, name));
-        self.buffer_bytes = better(self.buffer_bytes.take(), log::buffer(series, name));
-        if self.rtts.is_empty() {
-            self.rtts.clone_from(&series.pings);
-        }
-        if self.rates.is_empty() {
-            let windows = series.rates.iter().flat_map(|rate| {
-                let steps = ((rate.span_s * 1e9 / WINDOW as f64) + 0.5).max(1.0) as usize;
-                (0..steps).map(|step| WindowRate {
-                    time_s: rate.time_s + step as f64 * WINDOW as f64 / 1e9,
-                    mbps: rate.mbps,
-                    queued: series.is_capacity,
-                    full: false,
-                })
-            });
-            self.rates = windows.collect();
-        }
-        let values = |of: fn(&crate::log::Radio) -> Option<f64>| -> Vec<f64> {
-            series.radio.iter().filter_map(of).collect()
-        };
-        if let Some([mean, deviation]) = log::radio(&values(|radio| radio.sinr_db), "SINR", name) {
-            self.sinr_db = better(self.sinr_db.take(), Some(mean));
-            self.sinr_deviation_db = better(self.sinr_deviation_db.take(), Some(deviation));
-        }
-        let first = |found: Option<[Estimate<f64>; 2]>| found.map(|[mean, _]| mean);
-        let uplink = first(log::radio(&values(|radio| radio.uplink_sinr_db), "SINR of the uplink", name));
-        self.uplink_sinr_db = better(self.uplink_sinr_db.take(), uplink);
-        self.mcs = better(self.mcs.take(), first(log::radio(&values(|radio| radio.mcs), "MCS", name)));
-        let blocks = values(|radio| radio.prb);
-        let most = blocks.iter().copied().reduce(f64::max);
-        let prb = most.map(|most| {
-            Estimate::new(most, Confidence::Low, format!("the most of {} values in {name}", blocks.len()))
-        });
-        self.prb = better(self.prb.take(), prb);
-        self.is_nr = self.is_nr.or(series.is_nr);
-    }
-    /// Says that two claims of different inputs contradict each other: `tolerance` as a share and in the unit
-    /// of the values.
-    fn compare(
-        &mut self,
-        what: &str,
-        known: Option<Estimate<f64>>,
-        found: Option<&Estimate<f64>>,
-        (share, least): (f64, f64),
-    ) {
-        let (Some(known), Some(found)) = (known, found) else { return };
-        let is_claimed = known.confidence.is_claim() && found.confidence.is_claim();
-        let difference = (known.value - found.value).abs();
-        if is_claimed && difference > (share * known.value.max(found.value)).max(least) {
-            self.conflicts.push(format!(
-                "{what}: {:.2} ({}) and {:.2} ({})",
-                known.value, known.from, found.value, found.from
-            ));
-        }
-    }
     fn say_unknown(&mut self) {
         let mut say = |is_known: bool, text: &str| {
             if !is_known {
@@ -353,48 +287,3 @@ impl Fit {
     }
 }
 
-/// Whether the packets of either end come on a lattice of slots.
-fn is_slotted(flow: &Flow) -> bool {
-    flow.directions.iter().any(|direction| {
-        let data: Vec<(u64, f64)> = direction.data.iter().map(|data| (data.at, 1.0)).collect();
-        let acks: Vec<(u64, f64)> = direction.acks.iter().map(|ack| (ack.at, 1.0)).collect();
-        [data, acks].iter().any(|arrivals| {
-            arrivals.len() >= LATTICE
-                && SLOTS.iter().any(|slot| Profile::of_arrivals(arrivals, *slot).is_some())
-        })
-    })
-}
-
-/// The pattern by arrivals behind the radio.
-fn arrivals_pattern(path: &Path, is_busy: &dyn Fn(u64) -> bool) -> Option<Estimate<Slots>> {
-    if path.side != Side::Before {
-        return None;
-    }
-    let arrivals: Vec<(u64, f64)> = path
-        .deliveries
-        .iter()
-        .filter(|delivery| is_busy(delivery.delivered))
-        .map(|delivery| (delivery.passed, f64::from(delivery.wire)))
-        .collect();
-    let profiles: Vec<Profile> =
-        SLOTS.iter().filter_map(|slot| Profile::of_arrivals(&arrivals, *slot)).collect();
-    let link = if path.from == 1 { Link::Down } else { Link::Up };
-    pattern::find(&profiles, link, Seen::Arrivals)
-}
-
-/// The pattern by the timestamps that the receiver wrote when it acknowledged.
-fn ticks_pattern(flow: &Flow, path: &Path, is_busy: &dyn Fn(u64) -> bool) -> Option<Estimate<Slots>> {
-    let (from, direction) = flow.main();
-    let receiver = &flow.directions[1 - from].clock;
-    // Other clocks have too long a tick.
-    if from != path.from || path.side != Side::Behind || receiver.tick()? > 1.5e6 {
-        return None;
-    }
-    let acks = || direction.acks.iter().filter(|ack| ack.bytes > 0 && is_busy(ack.at));
-    let usual = quantile(&acks().map(|ack| ack.bytes as f64).collect::<Vec<_>>(), 0.5)?;
-    // An acknowledgment behind a repaired loss counts as others.
-    let ticks: Vec<(i64, f64)> =
-        acks().filter_map(|ack| Some((i64::from(ack.tsval?), (ack.bytes as f64).min(2.0 * usual)))).collect();
-    let link = if path.from == 1 { Link::Down } else { Link::Up };
-    pattern::find(&[Profile::of_ticks(&ticks)], link, Seen::Timestamps)
-}

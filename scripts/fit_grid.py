@@ -152,8 +152,10 @@ class Grid:
         return run.stdout
 
     def truth(self, cell: Cell) -> dict[str, float]:
-        """Least round trip by pings at random times, and capacity by UDP."""
-        kind = 'traffic = "ping"\nudp_arrivals = "poisson"\nping_interval = "83 ms"\n'
+        """Least round trip of pings on the idle path, and capacity by UDP."""
+        # As long as the packets of the light traffic; on an idle path, longer ones wait for a second grant.
+        payload = 24 if cell.number % 4 == 3 else 56
+        kind = f'traffic = "ping"\nping_interval = "173 ms"\nping_payload = "{payload} B"\n'
         ping = f"[[station]]\n{cell.radio}{kind}"
         file = self.folder / f"ping-{cell.number}.toml"
         file.write_text(scenario(cell, ping, 40, 0))

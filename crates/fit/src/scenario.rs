@@ -111,10 +111,15 @@ impl Fit {
         let direction = if self.direction == "upload" { "direction = \"upload\"\n" } else { "" };
         parts.station = format!("[[station]]\n{direction}");
         let mut trace = None;
-        if slots.is_some() || period.is_some() {
-            let slots = slots.map(|slots| &slots.value);
-            self.cell(slots, (capacity, rtt), &mut parts, &mut assumptions)?;
+        let is_cell = slots.is_some() || period.is_some();
+        let mut cell = (parts.clone(), assumptions.clone());
+        let slots = slots.map(|slots| &slots.value);
+        if is_cell && self.cell(slots, (capacity, rtt), &mut cell.0, &mut cell.1).is_some() {
+            (parts, assumptions) = cell;
         } else {
+            if is_cell {
+                assumptions.push("a link: no cell with these slots, requests and capacity is allowed".into());
+            }
             trace = self.link((capacity, rtt), &mut parts, &mut assumptions);
         }
         Some(Fitted { toml: parts.text(), trace, assumptions })
@@ -303,6 +308,8 @@ impl Fit {
         };
         if let Some(sr) = sr {
             let _ = writeln!(keys, "sr_period = \"{} us\"", (sr.value * 1e3) as u64);
+        } else {
+            assumptions.push("period of scheduling requests: the default".into());
         }
         let key = if self.direction == "upload" { "uplink_buffer" } else { "downlink_buffer" };
         self.buffer(&mut keys, key, 2000.0, assumptions);
@@ -376,13 +383,14 @@ fn hop(capacity: f64, delay_ms: f64) -> String {
 /// The least round trip of pings in an idle scenario, ms.
 fn idle_rtt(parts: &Parts) -> Option<f64> {
     let mut parts = parts.clone();
-    parts.run = "[run]\nduration = \"6 s\"\nwarmup = \"0 s\"\n".into();
+    parts.run = "[run]\nduration = \"20 s\"\nwarmup = \"0 s\"\n".into();
     let mut station: String = parts
         .station
         .lines()
         .filter(|line| !line.starts_with("direction"))
         .fold(String::new(), |text, line| text + line + "\n");
-    station += "traffic = \"ping\"\nudp_arrivals = \"poisson\"\nping_interval = \"31 ms\"\n";
+    // At all phases of every period.
+    station += "traffic = \"ping\"\nping_interval = \"173 ms\"\n";
     parts.station = station;
     let scenario = scenario::load("fit", &parts.text(), &[]).ok()?;
     let result = simulate(&scenario, 1, None, &mut |_| {});

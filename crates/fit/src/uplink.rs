@@ -23,9 +23,11 @@ pub struct Idle {
     pub to: usize,
     /// The round trips.
     pub trips: Vec<(u64, u64)>,
-    /// Those of them that the far end answered at once: requests, handshakes, and data of two segments or
-    /// more, whose acknowledgment is not delayed (RFC 9293 §3.8.6.3).
+    /// Those of them that the far end answered at once: requests, and data of two segments or more, whose
+    /// acknowledgment is not delayed (RFC 9293 §3.8.6.3).
     pub prompt: Vec<(u64, u64)>,
+    /// Handshakes. Their packets are shorter than requests, and need fewer grants.
+    pub handshakes: Vec<(u64, u64)>,
 }
 
 /// The round trips through idle uplinks at a point: of data of servers and the client's acknowledgment, of
@@ -45,7 +47,7 @@ pub fn idle(captures: &Captures, point: usize, halves: &[Half; 2]) -> Vec<Idle> 
             clients.insert(by);
         } else {
             let trips = spaced(&of(by));
-            list.push(Idle { to: 0, prompt: trips.clone(), trips });
+            list.push(Idle { to: 0, prompt: trips.clone(), trips, handshakes: Vec::new() });
         }
     }
     for client in clients {
@@ -56,8 +58,9 @@ pub fn idle(captures: &Captures, point: usize, halves: &[Half; 2]) -> Vec<Idle> 
     for idle in &mut list {
         idle.trips.retain(is_far);
         idle.prompt.retain(is_far);
+        idle.handshakes.retain(is_far);
     }
-    list.retain(|idle| !idle.trips.is_empty() || !idle.prompt.is_empty());
+    list.retain(|idle| [&idle.trips, &idle.prompt, &idle.handshakes].iter().any(|trips| !trips.is_empty()));
     list
 }
 
@@ -99,15 +102,15 @@ fn of_client(flows: &[&Flow], asked: &[(u64, u64)]) -> [Idle; 2] {
         until > 0 && at - sent[until - 1] < RELEASED
     };
     let asked: Vec<(u64, u64)> = asked.iter().copied().filter(|(at, _)| is_idle(*at)).collect();
-    let mut to_client = Idle { to: 0, trips: Vec::new(), prompt: Vec::new() };
-    let mut to_server = Idle { to: 1, trips: asked.clone(), prompt: asked };
+    let mut to_client = Idle { to: 0, trips: Vec::new(), prompt: Vec::new(), handshakes: Vec::new() };
+    let mut to_server = Idle { to: 1, trips: asked.clone(), prompt: asked, handshakes: Vec::new() };
     for flow in flows {
         let [client, server] = &flow.directions;
         if let [Some(syn), Some(syn_ack), ack] = flow.handshake
             && !flow.syn_repeated
         {
-            to_server.prompt.push((syn, syn_ack));
-            to_client.prompt.extend(ack.filter(|ack| is_idle(*ack)).map(|ack| (syn_ack, ack)));
+            to_server.handshakes.push((syn, syn_ack));
+            to_client.handshakes.extend(ack.filter(|ack| is_idle(*ack)).map(|ack| (syn_ack, ack)));
         }
         // By acknowledgment: those of several segments are one packet.
         for acked in server.data.chunk_by(|a, b| a.acked_at.is_some() && a.acked_at == b.acked_at) {

@@ -134,7 +134,7 @@ fn claims_of_random_cells_are_right() {
         let cell = draw(index);
         let ping = run_of(20.0, 0.0)
             + &cell.text
-            + &station("traffic = \"ping\"\nudp_arrivals = \"poisson\"\nping_interval = \"83 ms\"");
+            + &station("traffic = \"ping\"\nping_interval = \"173 ms\"");
         let pings = simulate(&scenario::load("p", &ping, &[]).unwrap(), 1, None, &mut |_| {}).pings;
         let rtt = pings[0].rtt.min_ms;
         let flood = run_of(3.0, 1.0) + &cell.text + &station("traffic = \"udp\"\nudp_rate = \"200 Mb/s\"");

@@ -67,8 +67,11 @@ pub fn least(
     is_cell: bool,
 ) -> Option<[Estimate<f64>; 2]> {
     let [client, server] = [0, 1].map(|end| {
-        let most = idle.iter().filter(|idle| idle.to == end).max_by_key(|idle| idle.prompt.len());
-        of_half(&halves[end], most.map_or(&[][..], |idle| &idle.prompt), sr_period_ms, is_cell)
+        let own = || idle.iter().filter(|idle| idle.to == end);
+        let most = own().map(|idle| &idle.prompt).max_by_key(|trips| trips.len());
+        let handshakes = || own().flat_map(|idle| idle.handshakes.iter().copied()).collect();
+        let trips = most.filter(|trips| trips.len() >= FEW).map_or_else(handshakes, Clone::clone);
+        of_half(&halves[end], &trips, sr_period_ms, is_cell)
     });
     Some([client?, server?])
 }

@@ -192,7 +192,7 @@ pub fn find(profiles: &[Profile], link: Link, seen: Seen) -> Option<Estimate<Slo
     if flat <= limit {
         let slots = Slots { letters: String::new(), slot_ms: first.bin / 1e6, special: None };
         let confidence = match flat {
-            _ if count < FEW || flat > LARGEST_FLAT => Confidence::Low,
+            _ if count < FEW || flat > LARGEST_FLAT || flat > CLEAR * least.max(NOISE) => Confidence::Low,
             _ if flat < LARGEST_FLAT / 4.0 => Confidence::High,
             _ => Confidence::Medium,
         };

@@ -50,6 +50,13 @@ impl Format {
     }
     /// The format of a text.
     pub fn of_text(text: &str) -> Self {
+        // Lines of these may begin with a bracket, as lists of JSON.
+        if text.contains("dlsch_rounds") {
+            return Self::Oai;
+        }
+        if ping::is_log(text) {
+            return Self::Ping;
+        }
         let begin = text.trim_start();
         if begin.starts_with(['{', '[']) {
             return match () {
@@ -59,8 +66,6 @@ impl Format {
             };
         }
         match () {
-            () if text.contains("dlsch_rounds") => Self::Oai,
-            () if ping::is_log(text) => Self::Ping,
             () if table::is_radio(text) => Self::Radio,
             () => Self::Trace,
         }

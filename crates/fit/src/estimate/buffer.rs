@@ -7,6 +7,9 @@
 use super::{Confidence, Estimate, quantile};
 use crate::path::{Path, Side};
 
+/// Segments around a loss of which the one that waited longest counts. Chosen: a block of some Mb/s has a few,
+/// and the queue changes by little in so many.
+const AROUND: usize = 16;
 /// Losses within this time belong to one overflow, ns. Chosen: a slow start overflows for one round trip.
 const EPISODE: u64 = 200_000_000;
 /// Queues of at least this share of the longest are those of a full buffer. Chosen: jitter of the radio's
@@ -58,9 +61,9 @@ fn queue(path: &Path, last: usize, at: u64) -> f64 {
             sum(&|delivered| delivered as f64 > empty, u64::MAX)
         }
         Side::Before => {
-            let Some(waited) = deliveries.iter().rev().take(8).find_map(|delivery| delivery.queue) else {
-                return 0.0;
-            };
+            // Segments of one block arrive at one time: of those around the loss, the one that waited longest
+            // was the last in the full queue.
+            let waited = deliveries.iter().rev().take(AROUND).filter_map(|d| d.queue).fold(0.0, f64::max);
             let from = at as f64 - waited;
             sum(&|delivered| delivered as f64 > from, at)
         }

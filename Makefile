@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/target/python/bin:$(HOME)/.cargo/bin:$(PATH)
 # The folder of builds: CARGO_TARGET_DIR, cargo's configuration, or target.
 TARGET = $(shell scripts/target_dir.sh)
 
-.PHONY: build demo test quick lint unit wheel wheel-test python bench-python privileged police-twin police-cost police-grid police-router determinism digests fuzz bench bench-gateway tables traces docs book site web web-test bench-web install help clean
+.PHONY: build demo test quick lint unit wheel wheel-test python bench-python privileged police-equivalence police-cost police-grid police-router determinism digests fuzz bench bench-gateway tables traces docs book site web web-test bench-web install help clean
 
 build: ## the program, release/paceline in the folder that scripts/target_dir.sh prints
 	@scripts/setup.sh build
@@ -51,6 +51,11 @@ wheel-test: ## the same tests with the installed wheel
 	cargo build --release --locked
 	PACELINE_WHEEL=yes scripts/test_python.sh
 
+.PHONY: notebooks
+notebooks: ## the outputs that stand in docs/notebooks, with the build of `make unit`
+	cargo test --locked --workspace --no-run
+	scripts/test_python.sh --notebooks
+
 bench-python: ## the Python package: import, CPU beside the command line, a million rows in pandas, cores
 	cargo build --release --locked
 	$(MAKE) --no-print-directory wheel
@@ -61,12 +66,12 @@ bench-python: ## the Python package: import, CPU beside the command line, a mill
 privileged: ## tests that need root, failing where they cannot run
 	PACELINE_REQUIRE_PRIVILEGED=1 scripts/unit.sh -p paceline-cli --test main
 
-police-twin: ## ten million frames through the ACK policer's kernel program and through its twin; root
-	PACELINE_REQUIRE_PRIVILEGED=1 PACELINE_POLICE_FRAMES=10000000 cargo test --locked --release -p paceline-live \
-		--test main police_twin -- --nocapture
+police-equivalence: ## ten million frames through the ACK policer's kernel program and its Rust form; root
+	PACELINE_REQUIRE_PRIVILEGED=1 PACELINE_POLICE_FRAMES=10000000 cargo test --locked --release -p paceline-police \
+		--test main equivalence -- --nocapture
 
 police-cost: ## ns of the ACK policer's kernel programs for a packet, at 1 to 100,000 connections; idle, root
-	cargo run --release --locked -p paceline-live --example police_cost
+	cargo run --release --locked -p paceline-police --example police_cost
 
 police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, drops; an hour, idle, root
 	cargo build --release --locked

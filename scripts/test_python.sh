@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the Python package's tests and the examples in its documentation, with the extension module and the
 # program of the tests' build (`make unit`): scripts/test_python.sh [ARGUMENTS OF PYTEST]
+# With --notebooks, the notebooks are run and their outputs written anew instead.
 # With PACELINE_WHEEL=yes the installed wheel is tested, with the release program (`make wheel-test`).
 set -eu
 cd "$(dirname "$0")/.."
@@ -24,6 +25,7 @@ fi
 PACELINE_PROGRAM=${PACELINE_PROGRAM:-$builds/$profile/paceline}
 [ -x "$PACELINE_PROGRAM" ] || { echo "$PACELINE_PROGRAM: no such program; make unit" >&2; exit 1; }
 export PACELINE_PROGRAM
+[ "${1:-}" != --notebooks ] || exec "$python" python/tests/test_notebooks.py
 pytest -c pyproject.toml --doctest-modules --pyargs paceline
 # Most of them wait for a program, a notebook or a cluster.
 exec pytest -c pyproject.toml --numprocesses 4 "$@" python/tests

@@ -11,6 +11,7 @@ import paceline
 import pytest
 from gymnasium.utils.env_checker import check_env
 from paceline import gym
+from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 STATIONS = paceline.Scenario(
     {
@@ -69,7 +70,7 @@ def test_equal_seeds_and_actions_give_equal_observations() -> None:
 
 def test_resets_without_a_seed_count_up_from_that_of_the_scenario() -> None:
     env, other = gym.RateControl(STATIONS), gym.RateControl(STATIONS)
-    seeds = [env._next_seed(None, None) for _ in range(2)] + [env._next_seed(40, None), env._next_seed(None, None)]
+    seeds = [env.next_seed(None, None) for _ in range(2)] + [env.next_seed(40, None), env.next_seed(None, None)]
     assert seeds == [1, 2, 40, 41]
     actions = [[5.0]] * 100
     env.reset(seed=2)
@@ -161,6 +162,53 @@ def test_an_action_that_is_no_number_names_itself() -> None:
         scheduling.step(np.array([1.0, nan], np.float32))
     with pytest.raises(ValueError, match="weight of station 0 = inf"):
         scheduling.step(np.array([np.inf, 1.0], np.float32))
+
+
+@pytest.mark.parametrize("options", [{}, {"control": "both", "relative": True}, {"stations": [1]}])
+def test_rate_controls_pass_pettingzoos_checker(options: dict[str, Any]) -> None:
+    parallel_api_test(gym.RateControls(STATIONS, **options), num_cycles=300)
+    parallel_seed_test(lambda: gym.RateControls(STATIONS, **options), num_cycles=50)
+
+
+def test_one_agent_of_several_is_rate_control() -> None:
+    alone, one = gym.RateControl(STATIONS, station=1), gym.RateControls(STATIONS, stations=[1])
+    alone.reset(seed=3)
+    one.reset(seed=3)
+    for step in range(150):
+        action = np.array([1.0 + step % 7], np.float32)
+        expected, got = alone.step(action), one.step({"station_1": action})
+        assert np.array_equal(expected[0], got[0]["station_1"])
+        assert list(expected[1:]) == [part["station_1"] for part in got[1:]]
+    assert one.results().seeds == [3]
+
+
+def test_an_agent_leaves_when_its_transfers_are_complete() -> None:
+    stations = [{"file": "200 kB", "start_spread": "0 s"}, {"start_spread": "0 s"}]
+    env = gym.RateControls(paceline.Scenario({**LINK.to_dict(), "station": stations}))
+    env.reset(seed=1)
+    left = 0
+    while env.agents:
+        act = {agent: np.array([8.0 if agent == "station_0" else 2.0], np.float32) for agent in env.agents}
+        _, _, terminations, truncations, _ = env.step(act)
+        left += terminations.get("station_0", False)
+        assert truncations["station_1"] == (not env.agents)
+    assert left == 1
+    with pytest.raises(ValueError, match=r"one of each agent is needed, none: reset\(\)"):
+        env.step({"station_1": np.array([1.0], np.float32)})
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match=r"station_1: action\[0\] \(pacing rate\) = nan"):
+        env.step({"station_0": np.array([1.0], np.float32), "station_1": np.array([np.nan], np.float32)})
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_gymnasium_makes_vectors_of_environments(mode: str) -> None:
+    env = gymnasium.make_vec(
+        "paceline/RateControl-v0", num_envs=2, vectorization_mode=mode, scenario=LINK, step="20 ms"
+    )
+    first, _ = env.reset(seed=1)
+    second, rewards, *_ = env.step(np.array([[5.0], [8.0]], np.float32))
+    env.close()
+    assert first.shape == second.shape == (2, 10) and rewards.shape == (2,)
 
 
 def test_scenarios_without_such_an_episode_are_refused() -> None:

@@ -1,6 +1,6 @@
 //! Errors of a command, by exit code: bad input (2) and failures (1).
 
-use paceline_live::service::log::{self, Level};
+use paceline_gateway::service::log::{self, Level};
 use paceline_sim::ScenarioError;
 use paceline_study::InputError;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use crate::common::TestDir;
 
 /// A line of a scenario's table, and a part of the message that answers it.
-const LINES: [(&str, &str, &str); 36] = [
+const LINES: [(&str, &str, &str); 38] = [
     (
         "cell",
         "buffer = \"1 MB\"",
@@ -63,6 +63,12 @@ const LINES: [(&str, &str, &str); 36] = [
     ("station.0", "users = 3", "did you mean station.count? "),
     ("station.0", "tcp = \"bbr\"", "expected a table; write [station.tcp]"),
     ("station.0", "snr = \"20 dB\"", "did you mean station.downlink_sinr? "),
+    ("station.0", "proxy = true", "it acts with core.proxy other than \"none\""),
+    (
+        "station.0",
+        "traffic = \"web\"",
+        "station.0.traffic = \"web\": unknown variant `web`, expected one of ",
+    ),
     (
         "station.0",
         "name = \"a,b\"",
@@ -71,7 +77,7 @@ const LINES: [(&str, &str, &str); 36] = [
 ];
 
 /// Arguments, and a part of the message that answers them.
-const ARGUMENTS: [(&[&str], &str); 8] = [
+const ARGUMENTS: [(&[&str], &str); 10] = [
     (
         &["check", "single.toml"],
         "single.toml:1: station: invalid type: table, expected an array; write [[station]]",
@@ -82,6 +88,8 @@ const ARGUMENTS: [(&[&str], &str); 8] = [
     (&["run", "good.toml", "--duration", "5"], "one of ns, us, ms, s, min, such as \"5 ms\""),
     (&["run", "good.toml", "--sed", "3"], "'--seed'"),
     (&["gateway", "experiment", "--share", "50", "--for", "24h"], "write 50%; allowed: 5% to 95%"),
+    (&["check", "empty.toml"], "empty.toml: station: a scenario needs at least one [[station]] table"),
+    (&["check", "good.toml", "--set", "core.hops.1.delay=5ms"], "`hops` has 1 elements, there is no hops.1"),
     (&["check", "good.toml", "--set", "cell.buffer=1MB"], "did you mean cell.downlink_buffer,"),
 ];
 
@@ -103,6 +111,7 @@ fn mistyped_lines_have_an_answer() {
 fn mistyped_arguments_have_an_answer() {
     let dir = TestDir::new();
     dir.write("single.toml", "[station]\ncount = 1\n");
+    dir.write("empty.toml", "[run]\nduration = \"2 s\"\n");
     for (args, answer) in ARGUMENTS {
         let output = dir.paceline(args);
         assert!(output.code == 2 && output.stderr.contains(answer), "{args:?}: {}", output.stderr);

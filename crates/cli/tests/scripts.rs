@@ -82,7 +82,7 @@ fn can_bench() -> bool {
         return false;
     }
     let root = run(Command::new("id").arg("-u")).stdout.trim() == "0";
-    let problem = if root { paceline_live::probe::emulation() } else { Some("not root".into()) };
+    let problem = if root { paceline_emulate::problem() } else { Some("not root".into()) };
     problem.as_deref().map(skip).is_none()
 }
 

@@ -1,7 +1,7 @@
 //! The random assignment of devices to the two arms of an experiment.
 //!
 //! A device is an IPv4 address or an IPv6 /64, as for the rate control. The kernel program has the same hash
-//! in C (`crates/live/bpf/experiment.h`); `crates/live/tests/experiment.rs` compares the two.
+//! in C (`crates/gateway/bpf/experiment.h`); `crates/gateway/tests/experiment.rs` compares the two.
 
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv6Addr};

@@ -78,18 +78,25 @@ fn refused(py: Python<'_>, error: &ScenarioError) -> PyErr {
 
 type RateStep<'py> = (Bound<'py, PyBytes>, Bound<'py, PyDict>, bool, bool);
 
-/// Window and pacing rate of one station's senders, set between steps.
+/// Window and pacing rate of some stations' senders, set between steps.
 #[pyclass(module = "paceline._paceline")]
 pub struct RateEpisode {
     /// In a mutex, since classes of Python are shared between threads.
     episode: Mutex<Option<episode::RateEpisode>>,
-    /// Payload of a full segment, and the initial window in segments.
-    segment: (u64, u32),
+    senders: Vec<Senders>,
+}
+
+/// The senders of a station.
+struct Senders {
+    /// Payload of a full segment.
+    segment: u64,
+    /// Segments.
+    initial_window: u32,
     /// The last mean of round-trip times in seconds; zero before the first one.
     rtt_s: f64,
 }
 
-impl RateEpisode {
+impl Senders {
     fn observation(&mut self, report: &RateReport, rate: Option<Rate>) -> Vec<u8> {
         self.rtt_s = report.rtt_mean_s.unwrap_or(self.rtt_s);
         let ended = report.lost.0 + report.acked.0;
@@ -109,6 +116,24 @@ impl RateEpisode {
     }
 }
 
+/// The terms of a station's senders after a step, in SI units.
+fn terms<'py>(py: Python<'py>, report: &RateReport) -> PyResult<Bound<'py, PyDict>> {
+    let info = PyDict::new(py);
+    info.set_item("time_s", report.at.as_nanos() as f64 * 1e-9)?;
+    info.set_item("step_s", report.step.as_secs_f64())?;
+    info.set_item("sent_bytes", report.sent.0)?;
+    info.set_item("acked_bytes", report.acked.0)?;
+    info.set_item("lost_bytes", report.lost.0)?;
+    info.set_item("rtt_mean_s", report.rtt_mean_s)?;
+    info.set_item("rtt_least_s", report.rtt_least_s)?;
+    info.set_item("rtt_min_s", report.rtt_min_s)?;
+    info.set_item("rtt_gradient", report.rtt_gradient)?;
+    info.set_item("in_flight_bytes", report.in_flight.0)?;
+    info.set_item("cwnd_bytes", report.cwnd.0)?;
+    info.set_item("connections", report.connections)?;
+    Ok(info)
+}
+
 #[pymethods]
 impl RateEpisode {
     /// Components of an observation: name with unit, least and largest value.
@@ -123,61 +148,57 @@ impl RateEpisode {
         py: Python<'_>,
         scenario: &Bound<'_, Scenario>,
         seed: u64,
-        station: usize,
+        stations: Vec<usize>,
         step: &str,
     ) -> PyResult<Self> {
         let scenario = &*scenario.get().scenario;
-        let episode = episode::RateEpisode::new(scenario, seed, station, step_of(step)?)
+        let episode = episode::RateEpisode::new(scenario, seed, &stations, step_of(step)?)
             .map_err(|error| refused(py, &error))?;
-        let tcp = scenario.tcp_of(&scenario.stations[scenario.group_of_stations()[station]]);
-        Ok(Self {
-            episode: Mutex::new(Some(episode)),
-            segment: (tcp.segment_size.0, tcp.initial_window),
-            rtt_s: 0.0,
-        })
+        let groups = scenario.group_of_stations();
+        let senders = |station| {
+            let tcp = scenario.tcp_of(&scenario.stations[groups[station]]);
+            Senders { segment: tcp.segment_size.0, initial_window: tcp.initial_window, rtt_s: 0.0 }
+        };
+        let senders = stations.into_iter().map(senders).collect();
+        Ok(Self { episode: Mutex::new(Some(episode)), senders })
     }
+    /// Payload of a full segment and the initial window in segments, of each station.
     #[getter]
-    fn segment_bytes(&self) -> u64 {
-        self.segment.0
-    }
-    /// Segments.
-    #[getter]
-    fn initial_window(&self) -> u32 {
-        self.segment.1
+    fn senders(&self) -> Vec<(u64, u32)> {
+        self.senders.iter().map(|senders| (senders.segment, senders.initial_window)).collect()
     }
     /// Ends the episode: the figures of its run so far.
     fn results(&mut self, scenario: &Bound<'_, Scenario>) -> PyResult<Results> {
         let episode = self.episode.get_mut().unwrap_or_else(PoisonError::into_inner);
         Ok(results_of(scenario, episode.take().ok_or_else(ended)?.finish()))
     }
-    /// Sets the window of each connection in bytes and its pacing rate in bits per second, or neither, and
-    /// advances by a step: observation, terms, whether all transfers are complete, whether the run is over.
-    #[pyo3(signature = (window, rate))]
+    /// Sets for each station the window of a connection in bytes and its pacing rate in bits per second, or
+    /// neither, and advances by a step. For each station: observation, terms, whether all transfers are
+    /// complete, whether the run is over.
     fn step<'py>(
         &mut self,
         py: Python<'py>,
-        window: Option<u64>,
-        rate: Option<u64>,
-    ) -> PyResult<RateStep<'py>> {
-        let setting = Setting { window: window.map(Bytes), rate: rate.map(Rate) };
+        settings: Vec<(Option<u64>, Option<u64>)>,
+    ) -> PyResult<Vec<RateStep<'py>>> {
+        if settings.len() != self.senders.len() {
+            let message =
+                format!("{} settings: one for each of {} stations", settings.len(), self.senders.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let settings: Vec<Setting> = settings
+            .into_iter()
+            .map(|(window, rate)| Setting { window: window.map(Bytes), rate: rate.map(Rate) })
+            .collect();
         let episode = self.episode.get_mut().unwrap_or_else(PoisonError::into_inner);
         let episode = episode.as_mut().ok_or_else(ended)?;
-        let report = py.detach(|| episode.step(setting));
-        let observation = PyBytes::new(py, &self.observation(&report, setting.rate));
-        let info = PyDict::new(py);
-        info.set_item("time_s", report.at.as_nanos() as f64 * 1e-9)?;
-        info.set_item("step_s", report.step.as_secs_f64())?;
-        info.set_item("sent_bytes", report.sent.0)?;
-        info.set_item("acked_bytes", report.acked.0)?;
-        info.set_item("lost_bytes", report.lost.0)?;
-        info.set_item("rtt_mean_s", report.rtt_mean_s)?;
-        info.set_item("rtt_least_s", report.rtt_least_s)?;
-        info.set_item("rtt_min_s", report.rtt_min_s)?;
-        info.set_item("rtt_gradient", report.rtt_gradient)?;
-        info.set_item("in_flight_bytes", report.in_flight.0)?;
-        info.set_item("cwnd_bytes", report.cwnd.0)?;
-        info.set_item("connections", report.connections)?;
-        Ok((observation, info, report.complete, report.over))
+        let reports = py.detach(|| episode.step(&settings));
+        let stations = self.senders.iter_mut().zip(&settings).zip(&reports);
+        stations
+            .map(|((senders, setting), report)| {
+                let observation = PyBytes::new(py, &senders.observation(report, setting.rate));
+                Ok((observation, terms(py, report)?, report.complete, report.over))
+            })
+            .collect()
     }
 }
 

@@ -22,7 +22,7 @@ fn seeds() -> impl Iterator<Item = u64> {
 }
 
 /// A link with block losses, and delays that reorder blocks.
-struct Link<B> {
+struct LossyLink<B> {
     random: Stream,
     loss: f64,
     /// Blocks by arrival slot and order of transmission, and whether HARQ lost them.
@@ -30,7 +30,7 @@ struct Link<B> {
     sent: u64,
 }
 
-impl<B> Link<B> {
+impl<B> LossyLink<B> {
     fn new(seed: u64, name: &str, loss: f64) -> Self {
         Self { random: Stream::new(seed, name), loss, flying: BTreeMap::new(), sent: 0 }
     }
@@ -75,8 +75,8 @@ fn am_delivers_every_sdu_once_on_a_lossy_link() {
         let config =
             AmConfig { sn, poll_pdu, t_reassembly, max_retx_threshold: 1000, ..AmConfig::new(clock) };
         let loss = [0.0, 0.1, 0.3][random.below(3) as usize];
-        let mut data: Link<AmBlock> = Link::new(seed, "data", loss);
-        let mut reports: Link<Status> = Link::new(seed, "reports", loss);
+        let mut data: LossyLink<AmBlock> = LossyLink::new(seed, "data", loss);
+        let mut reports: LossyLink<Status> = LossyLink::new(seed, "reports", loss);
         let (mut waiting, mut above, mut delivered) = (source(&mut random), VecDeque::new(), BTreeSet::new());
         let sizes: Vec<u32> = waiting.iter().map(|(_, bytes)| *bytes).collect();
         let mut am = Am::new(config);
@@ -125,7 +125,7 @@ fn um_delivers_or_drops_every_sdu_once() {
         // Without losses no timer may expire: TS 38.322 §5.2.2.2.4 would discard the SDU.
         let beyond_harq = if loss == 0.0 { beyond_harq + 200 } else { beyond_harq };
         let config = UmConfig { sn, t_reassembly: SlotSpan(MAX_DELAY + beyond_harq) };
-        let mut data: Link<UmBlock> = Link::new(seed, "data", loss);
+        let mut data: LossyLink<UmBlock> = LossyLink::new(seed, "data", loss);
         let (mut waiting, mut above) = (source(&mut random), VecDeque::new());
         let sizes: Vec<u32> = waiting.iter().map(|(_, bytes)| *bytes).collect();
         let (mut delivered, mut dropped) = (BTreeSet::new(), BTreeSet::new());

@@ -1,10 +1,10 @@
 //! Loads a scenario: parses the text, applies `key=value` overrides, reads the types, checks the values, and
 //! reads the traces. An error names file, line, key, value and allowed values.
 
-use super::Scenario;
 use super::checks::{in_force, tables};
 use super::file::File;
 use super::former;
+use super::{Core, Scenario};
 use paceline_net::trace::Trace;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -173,7 +173,12 @@ fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
     while let Some((key, after)) = rest.split_first() {
         rest = after;
         let table = at.as_table_like_mut().ok_or_else(|| format!("`{key}` is not inside a table"))?;
-        at = table.entry(key).or_insert_with(toml_edit::table);
+        let missing = if tables[..tables.len() - rest.len()] == ["core", "hops"] {
+            default_hops
+        } else {
+            toml_edit::table
+        };
+        at = table.entry(key).or_insert_with(missing);
         if at.is_array_of_tables() || at.as_array().is_some() {
             at = element(at, &mut rest, key)?;
         }
@@ -185,6 +190,14 @@ fn apply(document: &mut DocumentMut, text: &str) -> Result<(), String> {
     }
     table.insert(last, Item::Value(value));
     Ok(())
+}
+
+/// The hops of a file that states none, as `core.hops`.
+fn default_hops() -> Item {
+    let core = toml_edit::ser::to_document(&Core::default()).expect("a table of numbers and words");
+    let mut hops = core.get("hops").cloned().unwrap_or_default();
+    hops.make_value();
+    hops
 }
 
 /// The text of a scenario with one setting `key=value`; comments and the order of the keys stay.
@@ -314,7 +327,10 @@ mod tests {
             ("[[station]]\ncount = 0\n", ["test.toml", "station", "0", "1 to 1000"]),
             ("[[station]]\ncount = 100000\n", ["test.toml", "station", "100000", "1 to 1000"]),
             ("[[station]]\ncount = -1\n", ["test.toml:2", "station.0.count", "-1", "0 or more"]),
-            ("[run]\nseed = 1\n", ["test.toml", "station.count", "0", "1 to 1000"]),
+            (
+                "[run]\nseed = 1\n",
+                ["test.toml: station: ", "a scenario needs", "at least one", "[[station]]"],
+            ),
             (
                 "[[station]]\n[run]\nwarmup = \"30 s\"\n",
                 ["test.toml:3", "run.warmup = 30 s", "less than", "run.duration"],
@@ -335,6 +351,13 @@ mod tests {
             }
         }
         assert!(fails("  \n", &[]).contains("empty"));
+    }
+
+    #[test]
+    fn an_override_reaches_a_hop_of_a_file_that_states_none() {
+        let scenario = load("test.toml", GOOD, &["core.hops.0.delay=25 ms".to_owned()]).unwrap();
+        assert_eq!(scenario.core.hops[0].delay, paceline_net::Duration::from_millis(25));
+        assert_eq!(scenario.core.hops[0].rate, Core::default().hops[0].rate);
     }
 
     #[test]

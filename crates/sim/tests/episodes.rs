@@ -22,10 +22,10 @@ fn rate(mbps: u64) -> Setting {
 }
 /// The reports of all steps with settings by their number.
 fn run(scenario: &Scenario, seed: u64, of_step: impl Fn(usize) -> Setting) -> Vec<RateReport> {
-    let mut episode = RateEpisode::new(scenario, seed, 0, STEP).unwrap();
+    let mut episode = RateEpisode::new(scenario, seed, &[0], STEP).unwrap();
     let mut reports = Vec::new();
     while reports.last().is_none_or(|last: &RateReport| !last.over && !last.complete) {
-        reports.push(episode.step(of_step(reports.len())));
+        reports.extend(episode.step(&[of_step(reports.len())]));
     }
     reports
 }
@@ -96,10 +96,27 @@ fn a_transfer_that_ends_is_complete_in_either_direction_and_over_several_connect
 }
 
 #[test]
+fn each_station_of_an_episode_has_its_setting() {
+    let scenario = link("count = 3");
+    let mut episode = RateEpisode::new(&scenario, 1, &[2, 0], STEP).unwrap();
+    let mut reports = [Vec::new(), Vec::new()];
+    for _ in 0..300 {
+        let step = episode.step(&[rate(2), rate(5)]);
+        reports.iter_mut().zip(step).for_each(|(reports, report)| reports.push(report));
+    }
+    for (reports, expected) in reports.iter().zip([2.0, 5.0]) {
+        let sent = mbps(&reports[100..], |report| report.sent);
+        assert!((sent - expected).abs() < 0.1, "{sent} for {expected}");
+    }
+    let error = RateEpisode::new(&scenario, 1, &[1, 1], STEP).err().expect("refused").to_string();
+    assert_eq!(error, "episode: station = 1: allowed: each station once");
+}
+
+#[test]
 fn the_results_of_an_episode_are_those_of_a_run() {
     let scenario = link("");
-    let mut episode = RateEpisode::new(&scenario, 1, 0, STEP).unwrap();
-    while !episode.step(rate(10)).over {}
+    let mut episode = RateEpisode::new(&scenario, 1, &[0], STEP).unwrap();
+    while !episode.step(&[rate(10)])[0].over {}
     let result = episode.finish();
     assert!((result.measured_s - 5.0).abs() < 1e-9);
     assert!((result.totals.goodput_mbps - 10.0).abs() < 0.1, "{}", result.totals.goodput_mbps);
@@ -144,7 +161,7 @@ fn the_weights_share_the_cell() {
 fn arguments_and_scenarios_without_such_an_episode_are_refused() {
     let told = |error: paceline_sim::ScenarioError| error.to_string();
     let refused = |text: &str, station: usize, step: Duration| {
-        told(RateEpisode::new(&load(text), 1, station, step).err().expect("refused"))
+        told(RateEpisode::new(&load(text), 1, &[station], step).err().expect("refused"))
     };
     let one = "[run]\nduration = \"2 s\"\nwarmup = \"1 s\"\n[[station]]\n";
     assert_eq!(

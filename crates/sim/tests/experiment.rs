@@ -1,5 +1,6 @@
-//! The proof of gain in a synthetic town: the time of each transfer was simulated, direct and accelerated, so
-//! that the true gain is known. Over many towns, the experiment's intervals cover it as often as they say.
+//! The proof of gain in a synthetic population of devices: the time of each transfer was simulated, direct
+//! and accelerated, so that the true gain is known. Over many populations, the experiment's intervals cover
+//! it as often as they say.
 //! `cargo test -p paceline-sim --test main experiment -- --nocapture` prints gains and coverage.
 
 use paceline_experiment::{Arm, Design, Experiment, Finding, Measure, Measured, Plan, Row, SIZES, State};
@@ -7,13 +8,13 @@ use paceline_net::{Duration, Instant, Stream};
 use paceline_sim::{scenario, simulate};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Kinds of places in the town: rate of the radio in Mb/s, its one-way delay in ms, its queue in kB.
+/// Kinds of places in the population: rate of the radio in Mb/s, its one-way delay in ms, its queue in kB.
 const PLACES: [(u32, u32, u32); 4] = [(2, 40, 60), (8, 20, 60), (30, 15, 120), (30, 60, 120)];
 /// Bytes of transfers, one for each of the first four sizes.
 const BYTES: [u64; 4] = [6_000, 60_000, 400_000, 2_000_000];
-const TOWNS: u64 = 60;
+const POPULATIONS: u64 = 60;
 const DEVICES: u32 = 300;
-/// Devices of a small town.
+/// Devices of a small population.
 const FEW: u32 = 50;
 
 /// Seconds until the device has all bytes.
@@ -24,7 +25,7 @@ fn simulated(path: &str, (rate, delay, queue): (u32, u32, u32), bytes: u64) -> f
          queue = \"{queue} kB\"\n[link.fixed]\ndownlink_rate = \"{rate} Mb/s\"\nuplink_rate = \"{rate} Mb/s\"\n\
          [[station]]\nfile = \"{bytes} B\"\nstart_spread = \"0 s\"\n"
     );
-    let scenario = scenario::load_with("town.toml", &text, &[], &|_| unreachable!("no files"));
+    let scenario = scenario::load_with("population.toml", &text, &[], &|_| unreachable!("no files"));
     let result = simulate(&scenario.unwrap(), 1, None, &mut |_| ());
     result.flows[0].received_s.expect("the file arrives")
 }
@@ -43,10 +44,10 @@ fn true_gain(times: &Times, size: usize) -> f64 {
     libm::expm1(logs.sum::<f64>() / PLACES.len() as f64)
 }
 
-/// A town: each device has its place and its own speed, and heavy-tailed numbers of transfers; each transfer
-/// its own luck. With `treated` false, devices of both arms are untouched.
-fn town(times: &Times, seed: u64, treated: bool, devices: u32) -> Experiment {
-    let mut random = Stream::new(seed, "town");
+/// A population: each device has its place and its own speed, and heavy-tailed numbers of transfers; each
+/// transfer a random factor of its own. With `treated` false, devices of both arms are untouched.
+fn population(times: &Times, seed: u64, treated: bool, devices: u32) -> Experiment {
+    let mut random = Stream::new(seed, "population");
     let duration = Duration::from_secs(86_400);
     let plan = Plan::new(Design::Parallel, random.next_u64() as u32, 0.5, duration);
     // A day without periods: the shares stay as they are.
@@ -61,8 +62,8 @@ fn town(times: &Times, seed: u64, treated: bool, devices: u32) -> Experiment {
         let transfers = libm::pow(1.0 - random.uniform(), -1.0 / 1.2).min(500.0) as u32;
         for _ in 0..transfers {
             for (size, bytes) in BYTES.into_iter().enumerate() {
-                let luck = libm::exp(own + 0.3 * random.normal());
-                let seconds = times[place][size][usize::from(!touched)] * luck;
+                let factor = libm::exp(own + 0.3 * random.normal());
+                let seconds = times[place][size][usize::from(!touched)] * factor;
                 let time = Duration::from_secs_f64(seconds);
                 let rtt = Some(Duration::from_millis(50));
                 experiment.record(&Measured {
@@ -96,8 +97,8 @@ fn intervals_cover_the_true_gain_as_often_as_they_say() {
     let gains: Vec<f64> = (0..BYTES.len()).map(|size| true_gain(&times, size)).collect();
     println!("true gains: {gains:.3?}");
     let (mut covered, mut found, mut harmed, mut level) = (0, 0, 0, 0.0);
-    for seed in 0..TOWNS {
-        let mut experiment = town(&times, seed, true, DEVICES);
+    for seed in 0..POPULATIONS {
+        let mut experiment = population(&times, seed, true, DEVICES);
         let analysis = experiment.analyse_by(999);
         experiment.conclude(analysis);
         harmed += usize::from(experiment.state() == State::Harm);
@@ -108,22 +109,22 @@ fn intervals_cover_the_true_gain_as_often_as_they_say() {
             found += usize::from(row.finding == Finding::Better);
         }
     }
-    let all = TOWNS as usize * BYTES.len();
+    let all = POPULATIONS as usize * BYTES.len();
     println!("{covered} of {all} intervals cover; {found} gains found, {harmed} false harms; level {level}");
-    // 97.5% of 240: 234, with a standard deviation of 2.4, twice that if the sizes of a town agree.
+    // 97.5% of 240: 234, with a standard deviation of 2.4, twice that if the sizes of a population agree.
     assert!(covered >= 234 - 3 * 5, "{covered} of {all}");
-    assert!(harmed <= 5, "2.5% of {TOWNS} towns: {harmed}");
+    assert!(harmed <= 5, "2.5% of {POPULATIONS} populations: {harmed}");
     assert!(covered < all, "intervals of 97.5% miss at times");
 }
 
 /// Devices in places with a fifteenth of the others' rate differ so much that fifty of them show few gains.
 /// The report says so: the gain that it could have found is larger than the true one.
 #[test]
-fn a_small_town_says_that_it_could_not_have_found_the_gain() {
+fn a_small_population_says_that_it_could_not_have_found_the_gain() {
     let times = times();
     let (mut found, mut detectable) = (0, vec![Vec::new(); BYTES.len()]);
-    for seed in 2000..2000 + TOWNS {
-        let mut experiment = town(&times, seed, true, FEW);
+    for seed in 2000..2000 + POPULATIONS {
+        let mut experiment = population(&times, seed, true, FEW);
         let analysis = experiment.analyse_by(4999);
         experiment.conclude(analysis);
         for (size, detectable) in detectable.iter_mut().enumerate() {
@@ -132,7 +133,7 @@ fn a_small_town_says_that_it_could_not_have_found_the_gain() {
             detectable.extend(row.detectable);
         }
     }
-    println!("towns of {FEW} devices: {found} of {} gains found", TOWNS as usize * BYTES.len());
+    println!("populations of {FEW} devices: {found} of {} gains found", POPULATIONS as usize * BYTES.len());
     for (size, of_size) in detectable.iter_mut().enumerate() {
         of_size.sort_by(f64::total_cmp);
         let (median, gain) = (of_size[of_size.len() / 2], true_gain(&times, size));
@@ -142,17 +143,17 @@ fn a_small_town_says_that_it_could_not_have_found_the_gain() {
 }
 
 #[test]
-fn a_town_without_an_effect_has_no_difference() {
+fn a_population_without_an_effect_has_no_difference() {
     let times = times();
     let mut alarms = 0;
-    for seed in 1000..1000 + TOWNS {
-        let mut experiment = town(&times, seed, false, DEVICES);
+    for seed in 1000..1000 + POPULATIONS {
+        let mut experiment = population(&times, seed, false, DEVICES);
         let analysis = experiment.analyse_by(9999);
         experiment.conclude(analysis);
         let rows = &experiment.report().unwrap().rows;
         alarms += usize::from(rows.iter().any(|row| matches!(row.finding, Finding::Better | Finding::Worse)));
     }
-    println!("{alarms} of {TOWNS} towns without an effect have a finding");
+    println!("{alarms} of {POPULATIONS} populations without an effect have a finding");
     // 2.5% of 60 is 1.5, with a standard deviation of 1.2.
-    assert!(alarms <= 5, "{alarms} of {TOWNS}");
+    assert!(alarms <= 5, "{alarms} of {POPULATIONS}");
 }

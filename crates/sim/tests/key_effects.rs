@@ -15,7 +15,7 @@ const LINK: &str =
     "[link]\nqueue = \"100 kB\"\n[link.fixed]\ndownlink_rate = \"10 Mb/s\"\nuplink_rate = \"2 Mb/s\"\n";
 
 /// Keys by the reason for which they may leave these runs as they are.
-const EXCEPTIONS: [(&str, &str); 7] = [
+const EXCEPTIONS: [(&str, &str); 8] = [
     ("no part of the results that are compared", "run.seed run.sample station.name"),
     (
         "it acts on lost packets, timeouts, reordering or marks",
@@ -24,7 +24,7 @@ const EXCEPTIONS: [(&str, &str); 7] = [
          tcp.syn_linear_timeouts tcp.ecn tcp.sack tcp.dsack tcp.sack_compression tcp.beyond_window \
          tcp.fast_convergence cell.nr.t_reassembly cell.nr.pdcp_t_reordering cell.t_reordering cell.max_harq_tx \
          cell.t_poll_retransmit cell.poll_pdu cell.poll_byte cell.max_retx_threshold cell.t_status_prohibit \
-         link.ecn_threshold",
+         link.ecn_threshold core.hops.ecn_threshold",
     ),
     (
         "it acts on small segments, idle connections, slow readers or one family of congestion controls",
@@ -49,6 +49,7 @@ const EXCEPTIONS: [(&str, &str); 7] = [
         "ack_filter.scheme sidelink.selection sidelink.trailing_bsr sidelink.enb_power_dbm cell.nr.mcs_table \
          cell.nr.pdcch_symbols cell.nr.ssb_beams cell.nr.ssb_period",
     ),
+    ("it acts with several cells", "core.hops.per_cell"),
     ("the only value that these forms have besides is the default", "cell.duplex cell.frequency"),
 ];
 

@@ -2,10 +2,11 @@
 
 use crate::failure::Outcome;
 use crate::output;
-use paceline_live::linux::kernel::Kernel;
-use paceline_live::probe;
+use paceline_linux::ability::{CAP_SYS_NICE, congestion_controls, has_capability};
+use paceline_linux::kernel::{Kernel, LOOPS, Need, PACED_CONTROLS, TCX};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::fs;
 use std::process::ExitCode;
 
 #[derive(clap::Args)]
@@ -15,9 +16,51 @@ pub struct Args {
     json: bool,
 }
 
+/// An ability of this host.
+struct Check {
+    /// The name of the ability.
+    name: &'static str,
+    /// The reason why it is missing, and the remedy; None if the host has it.
+    problem: Option<String>,
+    /// Further information.
+    detail: Option<String>,
+    /// The oldest kernel on which it works, if it depends on the kernel's version.
+    least_kernel: Option<String>,
+}
+
+impl Check {
+    fn new(name: &'static str, problem: Option<String>, detail: Option<String>) -> Self {
+        Self { name, problem, detail, least_kernel: None }
+    }
+    fn needs(self, kernel: &Need) -> Self {
+        Self { least_kernel: Some(kernel.least.to_string()), ..self }
+    }
+}
+
+/// All abilities, in the order in which they are printed.
+fn checks() -> Vec<Check> {
+    let current = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap_or_default();
+    let controls = format!("{} by default; available: {}", current.trim(), congestion_controls().join(", "));
+    let priority = (!has_capability(CAP_SYS_NICE)).then(|| {
+        "needs CAP_SYS_NICE: run as root; emulation works without it, but runs later on a busy machine"
+            .to_owned()
+    });
+    let ipv6 =
+        (!fs::exists("/proc/net/if_inet6").unwrap_or(false)).then(|| "the kernel has no IPv6".to_owned());
+    vec![
+        Check::new("emulate", paceline_emulate::problem(), None),
+        Check::new("gateway", paceline_gateway::problem(), paceline_gateway::firewall_remark()).needs(&TCX),
+        Check::new("police", paceline_police::problem(), paceline_police::remarks()).needs(&LOOPS),
+        Check::new("pace", paceline_pace::problem(), None).needs(&PACED_CONTROLS),
+        Check::new("real-time priority", priority, None),
+        Check::new("IPv6", ipv6, None),
+        Check::new("kernel TCP", None, Some(controls)),
+    ]
+}
+
 pub fn run(args: &Args) -> Outcome {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let checks = probe::all();
+    let checks = checks();
     let kernel = Kernel::running().map(|kernel| kernel.version.to_string());
     if args.json {
         let features = checks.iter().map(|check| {

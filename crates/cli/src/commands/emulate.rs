@@ -5,9 +5,8 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::results_folder::ResultsFolder;
 use crate::scenario_args::{self, RunArgs};
-use paceline_live::emulate::{self, Emulation, ProgramUser, RealStation};
-use paceline_live::event_file::{EventFile, Header, Source};
-use paceline_live::probe;
+use paceline_emulate::{Emulation, ProgramUser, RealStation};
+use paceline_linux::files::event_file::{EventFile, Header, Source};
 use paceline_net::Bytes;
 use paceline_report::text::describe;
 use paceline_sim::results::KernelConnection;
@@ -74,10 +73,10 @@ pub fn run(args: &Args) -> Outcome {
     }
     let user = args.user.as_deref().map(ProgramUser::named).transpose();
     let user = user.map_err(|error| Failure::input(format!("{error:#}")))?;
-    if let Some(problem) = probe::emulation() {
+    if let Some(problem) = paceline_emulate::problem() {
         return Err(Failure::Failed(anyhow::anyhow!("emulate: {problem}")));
     }
-    if stations.len() > 1 && !emulate::names_station(&args.command) {
+    if stations.len() > 1 && !paceline_emulate::names_station(&args.command) {
         output::message(
             "note: all stations run this command in this folder; {station} in its arguments is the station's \
              index, for files that differ\n",
@@ -110,7 +109,7 @@ pub fn run(args: &Args) -> Outcome {
         pcap_limit: args.pcap_limit,
         events: events.as_ref(),
     };
-    let report = emulate::run(&emulation)?;
+    let report = paceline_emulate::run(&emulation)?;
     if let Some(file) = events {
         file.finish()?;
     }
@@ -190,7 +189,7 @@ fn real_stations(
 /// Checks the name of a congestion control, the value of `key`; gives the kernel's name of it. Where the
 /// kernel does not list its congestion controls, any single word is accepted.
 pub fn kernel_name<'a>(key: &str, given: &'a str) -> Outcome<&'a str> {
-    let known = probe::congestion_controls();
+    let known = paceline_linux::ability::congestion_controls();
     let list = known.join(", ");
     let name = match given.parse::<Variant>() {
         Ok(Variant::Westwood) | Err(_) => given, // the kernel's westwood is Westwood+

@@ -3,9 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::quantity;
-use paceline_live::pace::{self, Control, FlowReport, Found, Pace, Parameters, Pattern, Report};
-use paceline_live::stop::StopSignals;
+use paceline_linux::stop::StopSignals;
 use paceline_net::{Duration, Rate, SlotPattern};
+use paceline_pace::{Control, FlowReport, Found, Pace, Parameters, Pattern, Report};
 use paceline_report::table::align;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -144,8 +144,9 @@ fn attach(control: ControlName, name: Option<&str>, parameters: &ParameterArgs) 
     }
     parameters.clean = parameters.clean.or(Some(true));
     let name = name.map_or_else(|| format!("pace_{}", control.name()), str::to_owned);
-    pace::check_name(&name, &paceline_live::probe::congestion_controls()).map_err(Failure::input)?;
-    require(paceline_live::probe::pace())?;
+    paceline_pace::check_name(&name, &paceline_linux::ability::congestion_controls())
+        .map_err(Failure::input)?;
+    require(paceline_pace::problem())?;
     let stop = StopSignals::register()?;
     let mut paced = Pace::attach(&name, control, &parameters)?;
     output::message(&format!("congestion control {name} is registered; Ctrl-C ends it\n"));
@@ -158,8 +159,8 @@ fn attach(control: ControlName, name: Option<&str>, parameters: &ParameterArgs) 
 
 /// Registers nothing: the controls are found by their maps.
 fn find() -> Outcome<Vec<Found>> {
-    require(paceline_live::probe::pace_show())?;
-    Ok(pace::find()?)
+    require(paceline_pace::show_problem())?;
+    Ok(paceline_pace::find()?)
 }
 
 fn require(problem: Option<String>) -> Outcome<()> {

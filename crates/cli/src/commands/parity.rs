@@ -8,9 +8,8 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::progress;
 use anyhow::Context;
-use paceline_live::emulate::{self, Emulation, RealStation};
-use paceline_live::linux::netns;
-use paceline_live::{bulk, probe};
+use paceline_emulate::{Emulation, RealStation, bulk};
+use paceline_linux::network::netns;
 use paceline_report::table::align;
 use paceline_sim::results::jain;
 use paceline_sim::{RunResult, Scenario, Totals, address, simulate};
@@ -25,12 +24,12 @@ use std::time::Duration;
 /// TCP port of the server in the emulation. Chosen: any port, since the namespace has no other server.
 const PORT: u16 = 5001;
 /// The links. Chosen: one for each kind of bottleneck, and one with ten connections that share it.
-const LINKS: [Link; 5] = [
-    Link { name: "20 Mb/s, 40 ms", scenario: "parity-fixed", controls: &CONTROLS, connections: 1 },
-    Link { name: "1% random loss", scenario: "parity-loss", controls: &CONTROLS, connections: 1 },
-    Link { name: "cellular trace", scenario: "parity-trace", controls: &CONTROLS, connections: 1 },
-    Link { name: "LTE cell", scenario: "parity-cell", controls: &CONTROLS, connections: 1 },
-    Link { name: "ten on 20 Mb/s", scenario: "parity-fixed", controls: &["bbr"], connections: 10 },
+const LINKS: [ComparedLink; 5] = [
+    ComparedLink { name: "20 Mb/s, 40 ms", scenario: "parity-fixed", controls: &CONTROLS, connections: 1 },
+    ComparedLink { name: "1% random loss", scenario: "parity-loss", controls: &CONTROLS, connections: 1 },
+    ComparedLink { name: "cellular trace", scenario: "parity-trace", controls: &CONTROLS, connections: 1 },
+    ComparedLink { name: "LTE cell", scenario: "parity-cell", controls: &CONTROLS, connections: 1 },
+    ComparedLink { name: "ten on 20 Mb/s", scenario: "parity-fixed", controls: &["bbr"], connections: 10 },
 ];
 /// Congestion controls. Chosen: Reno, and the two most used ones.
 const CONTROLS: [&str; 3] = ["reno", "cubic", "bbr"];
@@ -59,7 +58,7 @@ pub struct Args {
 }
 
 /// A link to compare on, and what runs on it.
-struct Link {
+struct ComparedLink {
     name: &'static str,
     /// Name of the built-in scenario.
     scenario: &'static str,
@@ -105,14 +104,15 @@ pub fn run(args: &Args) -> Outcome {
         file.with_context(|| format!("--out {}: cannot be written", path.display()))
             .map_err(Failure::Input)?;
     }
-    if let Some(problem) = probe::emulation() {
+    if let Some(problem) = paceline_emulate::problem() {
         return Err(Failure::Failed(anyhow::anyhow!("parity: {problem}")));
     }
-    let selected = |link: &&Link| args.link.is_empty() || args.link.iter().any(|name| name == link.scenario);
-    let links: Vec<&Link> = LINKS.iter().filter(selected).collect();
+    let selected =
+        |link: &&ComparedLink| args.link.is_empty() || args.link.iter().any(|name| name == link.scenario);
+    let links: Vec<&ComparedLink> = LINKS.iter().filter(selected).collect();
     let bar = progress::bar(links.iter().map(|link| link.controls.len() as u64).sum(), "the runs");
     let mut pairs = Vec::new();
-    for Link { name, scenario, controls, connections } in links {
+    for ComparedLink { name, scenario, controls, connections } in links {
         for control in *controls {
             let quick: &[&str] = if args.quick { &QUICK } else { &[] };
             let mut set =
@@ -200,7 +200,7 @@ fn emulated(scenario: &Scenario, control: &str) -> anyhow::Result<(RunResult, Ve
         pcap_limit: None,
         events: None,
     };
-    let report = emulate::run(&emulation)?;
+    let report = paceline_emulate::run(&emulation)?;
     anyhow::ensure!(!report.stopped, "stopped by a signal");
     anyhow::ensure!(report.failed.is_empty(), "a receiving program failed");
     let mut bytes = Vec::new();

@@ -8,11 +8,11 @@ use crate::results_folder::ResultsFolder;
 use crate::scenario_args::{self, RunArgs};
 use anyhow::Context;
 use indicatif::ProgressBar;
-use paceline_live::event_file::{EventFile, Header, Source};
-use paceline_live::pcapng::{self, BLOCK_BYTES, SNAP_LEN};
+use paceline_linux::files::event_file::{EventFile, Header, Source};
+use paceline_linux::files::pcapng::{self, BLOCK_BYTES, SNAP_LEN};
 use paceline_net::{Bytes, Instant};
 use paceline_report::text::describe;
-use paceline_sim::{Capture, Run, RunResult, Scenario, Summary};
+use paceline_sim::{BlockSink, Capture, Run, RunResult, Scenario, Summary};
 use rayon::prelude::*;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -107,6 +107,12 @@ fn warn_of_large_captures(scenario: &Scenario, seeds: u64) {
     }
 }
 
+/// A function that captures radio blocks.
+fn blocks(file: &pcapng::Writer) -> BlockSink {
+    let mut write = file.radio();
+    Box::new(move |block| block.mac_nr_over_udp().for_each(|payload| write(block.at(), &payload)))
+}
+
 /// Simulates one seed of a scenario with this name, with capture and event trace in `folder`.
 fn run_seed(
     args: &Args,
@@ -120,9 +126,9 @@ fn run_seed(
     if let Some(folder) = folder.filter(|_| args.pcap) {
         let (stations, radio) = (scenario.station_count() as usize, scenario.has_nr_cell());
         let content = pcapng::Content { stations, radio, limit: args.pcap_limit };
-        let (file, sinks) = pcapng::create(&folder.path(&format!("seed-{seed}.pcapng")), &content)?;
+        let file = pcapng::Writer::create(&folder.path(&format!("seed-{seed}.pcapng")), &content)?;
+        capture = Some(Capture { packets: Box::new(file.packets()), blocks: radio.then(|| blocks(&file)) });
         writer = Some(file);
-        capture = Some(sinks);
     }
     let mut run = Run::new(scenario, seed, capture);
     let mut events = None;
@@ -131,7 +137,7 @@ fn run_seed(
             Header::new(paceline_study::origin(), Source::Simulated { scenario: name.to_owned(), seed });
         let path = folder.path(&format!("seed-{seed}.events.jsonl"));
         let file = EventFile::create(&path, &header, args.events_limit)?;
-        run.trace_events(scenario, file.sink());
+        run.trace_events(scenario, Box::new(file.sink()));
         events = Some(file);
     }
     let mut last = Instant::ZERO;

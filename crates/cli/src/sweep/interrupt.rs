@@ -2,7 +2,7 @@
 
 use crate::output;
 use anyhow::Context;
-use paceline_live::stop::StopSignals;
+use paceline_linux::stop::StopSignals;
 use std::path::Path;
 use std::sync::Once;
 

@@ -32,11 +32,11 @@ fn routed_mode_steps_aside_of_a_firewall_that_drops_early_acknowledgments() {
     let check = testbed.shell(&testbed.middlebox, &format!("{PACELINE} gateway box.toml --check"));
     assert!(check.stderr.contains("table own, chain forward"), "{check:?}");
     let doctor = testbed.shell(&testbed.middlebox, &format!("{PACELINE} doctor")).stdout;
-    assert!(doctor.contains("routed mode may step aside"), "{doctor}");
+    assert!(doctor.contains("routed mode may pause"), "{doctor}");
     let mut gateway = testbed.gateway(&config(&testbed));
     let start = Instant::now();
     testbed.download("file", URL);
-    println!("{:.2} s with the gateway stepping aside", start.elapsed().as_secs_f64());
+    println!("{:.2} s with the gateway paused", start.elapsed().as_secs_f64());
     wait_for_message(&mut gateway, "do not leave this machine by srv");
     let flows = testbed.counter("flows");
     testbed.download("file", URL);
@@ -75,7 +75,7 @@ fn bridge_mode_steps_aside_while_its_frames_pass_a_firewall_that_follows_connect
         let rules = "table ip own {\nchain forward {\ntype filter hook forward priority 0;\nct state invalid drop\n}\n}\n";
         testbed.dir.write("rules.nft", rules);
         testbed.shell(&testbed.middlebox, "nft -f rules.nft");
-        wait_for("the gateway to step aside", || (testbed.status()["aside"] == true).then_some(()));
+        wait_for("the gateway to pause", || (testbed.status()["aside"] == true).then_some(()));
         testbed.download("file", HTTP);
         testbed.shell(&testbed.middlebox, &format!("echo 0 > {calls}"));
         wait_for("the gateway to resume", || (testbed.status()["aside"] == false).then_some(()));

@@ -13,7 +13,7 @@ const CLIENTS: [&str; 9] =
 
 #[test]
 fn common_programs_transfer_byte_exact_through_the_safe_policer() {
-    if let Some(problem) = paceline_live::probe::police() {
+    if let Some(problem) = paceline_police::problem() {
         assert!(std::env::var_os("PACELINE_REQUIRE_PRIVILEGED").is_none(), "{problem}");
         eprintln!("skipped: {problem}");
         return;

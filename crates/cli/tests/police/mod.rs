@@ -71,7 +71,7 @@ fn the_published_policer_drops_its_share_of_all_acks() {
     let (acks, dropped) = (report["acks"].as_u64().unwrap(), report["dropped"].as_u64().unwrap());
     assert!(acks >= 5, "{report}");
     // The kernel moves the server between cores. Two ACKs that are judged on two cores at once may count as
-    // one in the connection's share; `police_twin.rs` checks every decision on one core.
+    // one in the connection's share; `equivalence.rs` of the crate police checks every decision on one core.
     assert!(dropped.abs_diff(acks * 52_429 / 65_536) <= 2, "four of five, evenly spread: {report}");
 }
 

@@ -4,7 +4,7 @@
 //! A hash of addresses, ports and a salt assigns a connection to one of two groups of equal share (held out
 //! or matched), or to neither. Another salt draws new groups, so that over many salts slow or lossy
 //! connections fall into both alike. The gateway's kernel program has the same hash in C
-//! (`crates/live/bpf/holdout.h`); `crates/live/tests/holdout.rs` compares the two.
+//! (`crates/gateway/bpf/holdout.h`); `crates/gateway/tests/holdout.rs` compares the two.
 
 use paceline_net::FlowKey;
 use std::net::IpAddr;

@@ -29,7 +29,7 @@ enum Chain {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct Neighbours {
     prev: u32,
     next: u32,
 }
@@ -42,14 +42,14 @@ struct List {
 }
 
 /// By definition: a slot that is in no list.
-const UNLINKED: Link = Link { prev: NIL, next: NIL };
+const UNLINKED: Neighbours = Neighbours { prev: NIL, next: NIL };
 /// By definition: a list without slots.
 const EMPTY: List = List { head: NIL, tail: NIL, len: 0 };
 
 #[derive(Clone, Debug)]
 struct Slot {
     packet: Option<Packet>,
-    links: [Link; 3],
+    links: [Neighbours; 3],
     /// Position in the order of arrival.
     serial: u64,
     arrived: Instant,
@@ -88,7 +88,7 @@ fn len_of(packet: &Packet) -> Bytes {
 }
 
 fn link(slots: &mut [Slot], chain: Chain, list: &mut List, id: u32) {
-    slots[id as usize].links[chain as usize] = Link { prev: list.tail, next: NIL };
+    slots[id as usize].links[chain as usize] = Neighbours { prev: list.tail, next: NIL };
     match list.tail {
         NIL => list.head = id,
         tail => slots[tail as usize].links[chain as usize].next = id,
@@ -98,7 +98,8 @@ fn link(slots: &mut [Slot], chain: Chain, list: &mut List, id: u32) {
 }
 
 fn unlink(slots: &mut [Slot], chain: Chain, list: &mut List, id: u32) {
-    let Link { prev, next } = std::mem::replace(&mut slots[id as usize].links[chain as usize], UNLINKED);
+    let Neighbours { prev, next } =
+        std::mem::replace(&mut slots[id as usize].links[chain as usize], UNLINKED);
     match prev {
         NIL => list.head = next,
         prev => slots[prev as usize].links[chain as usize].next = next,

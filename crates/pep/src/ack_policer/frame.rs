@@ -6,7 +6,7 @@ use super::segment::{Segment, marks};
 
 /// The first header of a device's frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Link {
+pub enum FirstHeader {
     /// An Ethernet header.
     Ethernet,
     /// An IP header (tunnels, PPP, modems).
@@ -87,11 +87,11 @@ const MAX_OPTIONS: usize = 40;
 
 /// The TCP segment in a frame; `None` if there is none that can be read in full. `gtp`: look into GTP-U.
 /// `super_segment`: payload of one segment of a super-packet, 0 for others.
-pub fn parse(link: Link, bytes: &[u8], gtp: bool, super_segment: u32) -> Option<Frame> {
+pub fn parse(link: FirstHeader, bytes: &[u8], gtp: bool, super_segment: u32) -> Option<Frame> {
     let mut key = FrameKey::default();
     let (at, version) = match link {
-        Link::Ip => (0, be8(bytes, 0)? >> 4),
-        Link::Ethernet => link_header(bytes, &mut key)?,
+        FirstHeader::Ip => (0, be8(bytes, 0)? >> 4),
+        FirstHeader::Ethernet => link_header(bytes, &mut key)?,
     };
     let outer = ip(bytes, at, version, &mut key)?;
     if outer.protocol == PROTOCOL_UDP && gtp && !outer.special {

@@ -49,7 +49,7 @@ fn a_frame_and_the_packet_of_its_datagram_give_the_same_segment() {
     for case in 0..2_000 {
         let bytes = datagram(&mut rng);
         let packet = wire::parse(&bytes).expect("an IP datagram");
-        let frame = parse(Link::Ip, &bytes, false, 0).map(|frame| frame.segment);
+        let frame = parse(FirstHeader::Ip, &bytes, false, 0).map(|frame| frame.segment);
         assert_eq!(frame, Segment::of(&packet), "seed 1, case {case}");
     }
 }
@@ -59,7 +59,7 @@ fn tags_and_tunnels_lead_to_the_same_segment_with_a_key_of_their_own() {
     let mut rng = Stream::new(2, "frames");
     for _ in 0..200 {
         let inner = datagram(&mut rng);
-        let plain = parse(Link::Ip, &inner, true, 0).expect("TCP");
+        let plain = parse(FirstHeader::Ip, &inner, true, 0).expect("TCP");
         let kind = ethertype(&inner);
         let ppp = if kind == ETHERTYPE_IPV4 { PPP_IPV4 } else { PPP_IPV6 };
         let frames = [
@@ -69,7 +69,7 @@ fn tags_and_tunnels_lead_to_the_same_segment_with_a_key_of_their_own() {
             (ethernet(&[0x8864, 0x1100, 77, inner.len() as u16 + 2, ppp], &inner), [0, 0], 78),
         ];
         for (bytes, vlan, session) in frames {
-            let frame = parse(Link::Ethernet, &bytes, false, 0).expect("TCP");
+            let frame = parse(FirstHeader::Ethernet, &bytes, false, 0).expect("TCP");
             assert_eq!(frame.segment, plain.segment);
             assert_eq!(frame.key, FrameKey { vlan, session, ..plain.key });
         }
@@ -92,15 +92,19 @@ fn gtp_frame(ends: [u8; 2], teid: u8, inner: &[u8]) -> Vec<u8> {
 fn a_tunnel_is_named_by_its_end_and_teid() {
     let mut rng = Stream::new(3, "frames");
     let inner = datagram(&mut rng);
-    let plain = parse(Link::Ip, &inner, false, 0).expect("TCP");
-    let there = parse(Link::Ip, &gtp_frame([1, 2], 9, &inner), true, 0).expect("TCP in GTP-U");
+    let plain = parse(FirstHeader::Ip, &inner, false, 0).expect("TCP");
+    let there = parse(FirstHeader::Ip, &gtp_frame([1, 2], 9, &inner), true, 0).expect("TCP in GTP-U");
     assert_eq!((there.segment, there.key), (plain.segment, plain.key));
     let mut end = [0; 16];
     end[10..].copy_from_slice(&[0xff, 0xff, 10, 0, 0, 2]);
     assert_eq!(there.tunnel, Tunnel { end, teid: 9 });
     assert_eq!(plain.tunnel, Tunnel::default());
-    assert_eq!(parse(Link::Ip, &gtp_frame([1, 2], 0, &inner), true, 0), None, "user data has a TEID");
-    assert_eq!(parse(Link::Ip, &gtp_frame([1, 2], 9, &inner), false, 0), None, "GTP-U only on request");
+    assert_eq!(parse(FirstHeader::Ip, &gtp_frame([1, 2], 0, &inner), true, 0), None, "user data has a TEID");
+    assert_eq!(
+        parse(FirstHeader::Ip, &gtp_frame([1, 2], 9, &inner), false, 0),
+        None,
+        "GTP-U only on request"
+    );
 }
 
 #[test]
@@ -113,7 +117,7 @@ fn no_bytes_and_no_truncation_panic() {
             bytes[at] = rng.next_u64() as u8;
         }
         bytes.truncate(rng.below(bytes.len() as u64 + 1) as usize);
-        let _ = parse(Link::Ip, &bytes, true, 0);
-        let _ = parse(Link::Ethernet, &bytes, true, 0);
+        let _ = parse(FirstHeader::Ip, &bytes, true, 0);
+        let _ = parse(FirstHeader::Ethernet, &bytes, true, 0);
     }
 }

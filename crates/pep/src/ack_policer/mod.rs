@@ -20,7 +20,7 @@ mod segment;
 mod tunnels;
 
 pub use flow::Flow;
-pub use frame::{Frame, FrameKey, Link, Tunnel, parse};
+pub use frame::{FirstHeader, Frame, FrameKey, Tunnel, parse};
 pub use frame_policer::FramePolicer;
 pub use judge::judge;
 pub use limiter::{Limit, Limiter};

@@ -20,14 +20,14 @@ const T_REORDERING: SlotSpan = SlotSpan(100);
 const SECOND: (Leg, Hop) = (Leg::Second, Hop::First);
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Mode {
+enum RlcMode {
     LteUm,
     LteAm,
     NrUm(SnLength),
     NrAm(SnLength),
 }
 
-impl Mode {
+impl RlcMode {
     fn is_am(self) -> bool {
         matches!(self, Self::LteAm | Self::NrAm(_))
     }
@@ -61,13 +61,13 @@ impl Mode {
     }
 }
 
-const MODES: [Mode; 6] = [
-    Mode::LteUm,
-    Mode::LteAm,
-    Mode::NrUm(SnLength::Short),
-    Mode::NrUm(SnLength::Long),
-    Mode::NrAm(SnLength::Short),
-    Mode::NrAm(SnLength::Long),
+const MODES: [RlcMode; 6] = [
+    RlcMode::LteUm,
+    RlcMode::LteAm,
+    RlcMode::NrUm(SnLength::Short),
+    RlcMode::NrUm(SnLength::Long),
+    RlcMode::NrAm(SnLength::Short),
+    RlcMode::NrAm(SnLength::Long),
 ];
 
 fn packet(number: u32) -> Packet {
@@ -114,7 +114,7 @@ struct Way {
 }
 
 impl Way {
-    fn new(mode: Mode) -> Self {
+    fn new(mode: RlcMode) -> Self {
         let buffer = Box::new(DropTail::new(Bytes(1 << 30)));
         let bearer = Bearer::new(buffer, mode.pdcp(), mode.rlc(), SlotSpan(50));
         Self { bearer, flying: vec![], statuses: vec![], ends: Ends::default(), entered: 0 }
@@ -169,7 +169,7 @@ impl Way {
 /// Both directions of a bearer, and the numbers of its paths.
 struct Run {
     ways: [Way; 2],
-    mode: Mode,
+    mode: RlcMode,
     /// Number of the present path, of the second one, and of paths in all.
     main: u32,
     second: Option<u32>,
@@ -179,7 +179,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(mode: Mode) -> Self {
+    fn new(mode: RlcMode) -> Self {
         let ways = [Way::new(mode), Way::new(mode)];
         Self { ways, mode, main: 0, second: None, paths: 1, overlap: None }
     }
@@ -269,7 +269,7 @@ impl Run {
 }
 
 /// Runs a bearer with random switches to one of these fates.
-fn run(seed: u64, mode: Mode, fates: &[Fate], keep_harq: &[bool], loss: f64) -> Run {
+fn run(seed: u64, mode: RlcMode, fates: &[Fate], keep_harq: &[bool], loss: f64) -> Run {
     let mut random = Stream::new(seed, "bearer");
     let mut run = Run::new(mode);
     let (mut slot, mut switches) = (0, 0);
@@ -348,7 +348,7 @@ fn every_packet_ends_once_and_in_order_whatever_the_fates_of_its_switches() {
 #[test]
 fn a_status_report_saves_copies_of_delivered_sdus() {
     // Without a report LTE's AM counts SDUs received out of sequence as not received, which are no copies.
-    for mode in MODES.into_iter().filter(|mode| matches!(mode, Mode::NrAm(_))) {
+    for mode in MODES.into_iter().filter(|mode| matches!(mode, RlcMode::NrAm(_))) {
         let copies = |fate| -> u64 {
             (0..10)
                 .flat_map(|seed| run(seed, mode, &[fate], &[false], 0.1).ways)

@@ -25,7 +25,7 @@ const OUTER_LOOP_STEP_DB: f64 = 0.5;
 const OUTER_LOOP_LIMIT_DB: f64 = 10.0;
 
 /// One direction of a station.
-pub(crate) struct Link {
+pub(crate) struct RadioLink {
     pub bearer: Bearer,
     pub mac: HopMac,
     /// Whether first transmissions are captured, in NR.
@@ -47,7 +47,7 @@ pub(crate) struct Link {
     grant_wait_counted_to: Instant,
 }
 
-impl Link {
+impl RadioLink {
     pub fn new(
         bearer: Bearer,
         direction: Direction,
@@ -129,7 +129,7 @@ impl Link {
         lost.into_iter().for_each(|pdu| self.lose(pdu, DropReason::HarqFailed, output));
     }
 
-    /// Whether [`Link::deliver`] has work: a decoded PDU reaches RLC, or a timer of RLC or PDCP is due.
+    /// Whether [`RadioLink::deliver`] has work: a decoded PDU reaches RLC, or a timer of RLC or PDCP is due.
     pub fn delivery_due(&self, slot: Slot) -> bool {
         self.mac.delivery_due(slot) || self.bearer.timers_due(slot)
     }

@@ -6,7 +6,7 @@
 //! packets. The station learns of a failure that the eNB detects in the same slot.
 
 use super::config::{CellConfig, ForwardingConfig, Handover, StationConfig, StationLink};
-use super::link::Link;
+use super::link::RadioLink;
 use super::mobility::Forwarding;
 use super::ports::{CORE, station_port};
 use crate::adaptation::LinkAdaptation;
@@ -43,8 +43,8 @@ pub(crate) struct Station {
     /// Index of its serving cell among the served cells.
     pub cell: usize,
     pub radio: StationRadio,
-    pub downlink: Link,
-    pub uplink: Link,
+    pub downlink: RadioLink,
+    pub uplink: RadioLink,
     pub access: UplinkAccess,
     pub estimate: BufferEstimate,
     pub grants: VecDeque<Grant>,
@@ -114,14 +114,14 @@ impl Station {
         Self {
             cell: cell_index,
             radio,
-            downlink: Link::new(
+            downlink: RadioLink::new(
                 bearer(downlink_buffer),
                 Direction::Down,
                 station_port(index),
                 &timing.downlink,
                 cell.numerology,
             ),
-            uplink: Link::new(
+            uplink: RadioLink::new(
                 bearer(config.uplink_buffer),
                 Direction::Up,
                 CORE,
@@ -314,7 +314,7 @@ impl Station {
             stats.power_limited_grants += 1;
         }
     }
-    /// Counts the uplink packets' wait for a first grant until `now`; see [`Link::count_grant_wait`].
+    /// Counts the uplink packets' wait for a first grant until `now`; see [`RadioLink::count_grant_wait`].
     pub fn count_grant_wait(&mut self, now: Instant) {
         self.uplink.count_grant_wait(now, self.access.awaits_first_block());
     }
@@ -342,7 +342,7 @@ impl Station {
     }
     /// Counts the radio-link failures that RLC reports; returns whether there is one.
     pub fn count_radio_link_failures(&mut self) -> bool {
-        [&mut self.downlink, &mut self.uplink].map(Link::count_radio_link_failure).contains(&true)
+        [&mut self.downlink, &mut self.uplink].map(RadioLink::count_radio_link_failure).contains(&true)
     }
     /// The radio link has failed: the station loses its connection.
     pub fn disconnect(&mut self, slot: Slot, now: Instant, output: &mut VecDeque<Output>) {

@@ -1,7 +1,7 @@
 //! The steps of single stations' packets through the cell, for pictures of their way and for pings. Nothing
 //! is kept, and one branch is taken per packet and block, unless a station is watched.
 
-use super::link::Link;
+use super::link::RadioLink;
 use crate::bearer::Carried;
 use crate::duplex::Direction;
 use paceline_net::{Instant, Packet};
@@ -62,7 +62,13 @@ impl Watched {
         }
     }
     /// A block of the station's link was sent at the first time; if it was decoded, RLC has it at the second.
-    pub fn sent(&mut self, (at, due): (Instant, Instant), direction: Direction, process: usize, link: &Link) {
+    pub fn sent(
+        &mut self,
+        (at, due): (Instant, Instant),
+        direction: Direction,
+        process: usize,
+        link: &RadioLink,
+    ) {
         let carried = link.carried.clone();
         let Some(block) = link.mac.harq.block(process) else { return };
         let event = RadioEvent::Sent {

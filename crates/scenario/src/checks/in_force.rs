@@ -23,10 +23,12 @@ enum With {
 /// Keys, the key that decides, and its values. `station` stands for each group of stations, and `tcp` for its
 /// table in each group too. Derived: from the places where the models read each key;
 /// `crates/sim/tests/key_effects.rs` finds one that is missing.
-const RULES: [(&[&str], &str, With); 24] = [
+const RULES: [(&[&str], &str, With); 26] = [
     (&["accelerator"], "core.proxy", With::Any(&["accelerator"])),
     (&["split_tcp"], "core.proxy", With::Any(&["split-tcp"])),
     (&["core.proxy_after"], "core.proxy", With::Not("none")),
+    (&["station.proxy"], "core.proxy", With::Not("none")),
+    (&["core.hops.service_queue"], "core.hops.service_time", With::Present),
     (
         &["accelerator.min_target_delay", "accelerator.max_target_delay"],
         "accelerator.profile",
@@ -95,6 +97,7 @@ pub(crate) fn settings(path: &str) -> Vec<String> {
             With::Not("none") => "indoor",
             With::Not("standing") => "back-and-forth",
             With::Not(_) => "2",
+            With::Present if by == "core.hops.service_time" => "10 us",
             With::Present => "1000 B",
         };
         format!("{by}={value}")
@@ -131,8 +134,13 @@ fn acts(with: With, value: Option<&Value>) -> bool {
     }
 }
 
-/// The places of a path: itself, and that in each group of stations.
-fn places(path: &str, groups: usize) -> Vec<String> {
+/// The places of a path: itself, and that in each group of stations or in each hop.
+fn places(path: &str, table: &Table) -> Vec<String> {
+    let groups = groups(table);
+    if let Some(key) = path.strip_prefix("core.hops.") {
+        let hops = at(table, "core.hops").and_then(Value::as_array).map_or(0, Vec::len);
+        return (0..hops).map(|index| format!("core.hops.{index}.{key}")).collect();
+    }
     match path.split_once('.') {
         Some(("station", key)) => (0..groups).map(|index| format!("station.{index}.{key}")).collect(),
         Some(("tcp", _)) => {
@@ -144,10 +152,10 @@ fn places(path: &str, groups: usize) -> Vec<String> {
 }
 
 /// The keys that another access than that of the scenario has, and the reasons for refusing them.
-fn of_other_access(table: &Table, groups: usize) -> Vec<(String, &'static str)> {
+fn of_other_access(table: &Table) -> Vec<(String, &'static str)> {
     let station = |(keys, reason): (&[&str], &'static str)| {
         let keys: Vec<String> = keys.iter().map(|key| format!("station.{key}")).collect();
-        keys.into_iter().flat_map(move |key| places(&key, groups)).map(move |key| (key, reason))
+        keys.into_iter().flat_map(move |key| places(&key, table)).map(move |key| (key, reason))
     };
     let (of_cells, of_pairs) = (station((&OF_CELLS.0, OF_CELLS.1)), station((&OF_PAIRS.0, OF_PAIRS.1)));
     let nr = table.contains_key("cell");
@@ -164,13 +172,13 @@ fn of_other_access(table: &Table, groups: usize) -> Vec<(String, &'static str)> 
 }
 
 /// The keys of a rule that `wanted` has and that do not act.
-fn idle(table: &Table, groups: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<Idle> {
-    let others = of_other_access(table, groups).into_iter().filter(|(key, _)| wanted(key));
+fn idle(table: &Table, wanted: &dyn Fn(&str) -> bool) -> Vec<Idle> {
+    let others = of_other_access(table).into_iter().filter(|(key, _)| wanted(key));
     let idle = |(key, reason): (String, &str)| Idle { key, by: None, reason: reason.to_owned() };
     let mut found: Vec<Idle> = others.map(idle).collect();
     for (keys, by, with) in RULES {
         for key in keys {
-            for (key, by) in places(key, groups).into_iter().zip(places(by, groups)) {
+            for (key, by) in places(key, table).into_iter().zip(places(by, table)) {
                 if !wanted(&key) {
                     continue;
                 }
@@ -179,7 +187,7 @@ fn idle(table: &Table, groups: usize, wanted: &dyn Fn(&str) -> bool) -> Vec<Idle
                 let by = if by == "RLC" { pairs.to_owned() } else { by };
                 let value = at(table, &by);
                 let of_groups =
-                    key.starts_with("tcp.").then(|| (0..groups).map(|n| format!("station.{n}.{by}")));
+                    key.starts_with("tcp.").then(|| (0..groups(table)).map(|n| format!("station.{n}.{by}")));
                 let mut of_groups = of_groups.into_iter().flatten().filter_map(|by| at(table, &by));
                 if acts(with, value) || of_groups.any(|value| acts(with, Some(value))) {
                     continue;
@@ -209,7 +217,7 @@ fn quoted(values: &[&str]) -> String {
 /// Refuses a given key of a scenario, here with every key, that does not act, unless the key that decides is
 /// given too.
 pub(crate) fn check(table: &Table, given: &dyn Fn(&str) -> bool) -> Result<(), Problem> {
-    let idle = idle(table, groups(table), given);
+    let idle = idle(table, given);
     let refused = idle.into_iter().find(|idle| !idle.by.as_deref().is_some_and(given));
     refused.map_or(Ok(()), |Idle { key, reason, .. }| Err(Problem::without_value(&key, reason)))
 }
@@ -220,7 +228,7 @@ fn groups(table: &Table) -> usize {
 
 /// Removes the keys that do not act from a resolved scenario.
 pub(crate) fn remove_idle(table: &mut Table) {
-    for Idle { key, .. } in idle(&table.clone(), groups(table), &|_| true) {
+    for Idle { key, .. } in idle(&table.clone(), &|_| true) {
         remove(table, &key);
     }
 }

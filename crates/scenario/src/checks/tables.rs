@@ -4,19 +4,16 @@
 use crate::access::{cell, handover, link, sidelink};
 use crate::limits::{self, Problem};
 use crate::stations::MAX_STATIONS;
-use crate::{Access, Cells, Pairs, Proxy, Scenario, core_network, stations};
+use crate::{Access, Cells, Pairs, Scenario, core_network, stations};
 use paceline_ran::Rat;
 
 /// Finds the first value that is not allowed.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), Problem> {
+    if scenario.stations.is_empty() {
+        return Err(Problem::because("station", "", "a scenario needs at least one [[station]] table"));
+    }
     limits::check("run", &scenario.run)?;
     core_network::check(&scenario.core, scenario.stations.len())?;
-    if let Some(index) = scenario.stations.iter().position(|group| !group.proxy)
-        && scenario.core.proxy == Proxy::None
-    {
-        let allowed = "left out where core.proxy = \"none\", without a proxy";
-        return Err(Problem::because(&format!("station.{index}.proxy"), "false", allowed));
-    }
     limits::check("accelerator", &scenario.accelerator)?;
     limits::check("split_tcp", &scenario.split_tcp)?;
     match &scenario.access {

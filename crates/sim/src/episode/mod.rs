@@ -1,7 +1,7 @@
 //! Runs that a caller steers: the simulated time advances by a fixed step, and between two steps the caller
 //! reads the state and acts. Learning agents use them as their environment.
 //!
-//! [`RateEpisode`] sets window and pacing rate of one station's senders, [`SchedulingEpisode`] the weights of
+//! [`RateEpisode`] sets window and pacing rate of some stations' senders, [`SchedulingEpisode`] weights of
 //! the stations in the cell's downlink scheduler. Everything else is as in a run of the same scenario and
 //! seed: equal actions give equal observations. One caller acts; the other senders have the congestion
 //! control of the scenario.

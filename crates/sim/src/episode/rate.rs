@@ -1,4 +1,4 @@
-//! Rate control: window and pacing rate of the connections of one station.
+//! Rate control: window and pacing rate of the connections of some stations.
 
 use super::{Stepped, group_of, refused};
 use crate::results::RunResult;
@@ -42,21 +42,62 @@ pub struct RateReport {
     pub over: bool,
 }
 
-/// A run in which the caller sets window and pacing rate of one station's senders between steps.
+/// A run in which the caller sets window and pacing rate of some stations' senders between steps.
 pub struct RateEpisode {
     run: Stepped,
+    senders: Vec<Senders>,
+}
+
+/// The senders of one station: its servers, or with an upload its own.
+#[derive(Clone, Copy)]
+struct Senders {
     station: usize,
     upload: bool,
 }
 
 impl RateEpisode {
-    /// The start of a run, in which the senders of `station` have no congestion control of their own.
+    /// The start of a run, in which the senders of `stations` have no congestion control of their own.
     pub fn new(
         scenario: &Scenario,
         seed: u64,
-        station: usize,
+        stations: &[usize],
         step: Duration,
     ) -> Result<Self, ScenarioError> {
+        let senders =
+            stations.iter().map(|&station| Senders::of(scenario, station)).collect::<Result<Vec<_>, _>>()?;
+        let repeated =
+            stations.iter().enumerate().find(|(index, station)| stations[..*index].contains(station));
+        if let Some((_, station)) = repeated {
+            return Err(refused("station", &station.to_string(), "each station once"));
+        }
+        let mut run = Stepped::new(scenario, seed, step)?;
+        for Senders { station, upload } in &senders {
+            run.model.change_senders(*station, *upload, |endpoint| endpoint.control_externally());
+        }
+        Ok(Self { run, senders })
+    }
+    /// Sets window and pacing rate of each station's connections, in their order, and advances by a step:
+    /// a report for each station.
+    pub fn step(&mut self, settings: &[Setting]) -> Vec<RateReport> {
+        assert_eq!(settings.len(), self.senders.len(), "one setting for each station");
+        let now = self.run.now();
+        for (senders, setting) in self.senders.iter().zip(settings) {
+            let setting = Setting { rate: setting.rate.map(|rate| rate.max(LEAST_RATE)), ..*setting };
+            self.run.model.change_senders(senders.station, senders.upload, |endpoint| {
+                endpoint.set_external(now, setting)
+            });
+        }
+        let step = self.run.advance();
+        self.senders.iter().map(|senders| senders.report(&mut self.run, step)).collect()
+    }
+    /// The figures of the run so far.
+    pub fn finish(self) -> RunResult {
+        self.run.finish()
+    }
+}
+
+impl Senders {
+    fn of(scenario: &Scenario, station: usize) -> Result<Self, ScenarioError> {
         let group = group_of(scenario, station)?;
         let stations = &scenario.stations[group];
         if stations.traffic != Traffic::Tcp {
@@ -66,37 +107,14 @@ impl RateEpisode {
             let allowed = "download or upload, whose senders are set";
             return Err(refused(&format!("station.{group}.direction"), "none", allowed));
         }
-        let upload = stations.direction == Direction::Upload;
-        let mut run = Stepped::new(scenario, seed, step)?;
-        run.model.change_senders(station, upload, |endpoint| endpoint.control_externally());
-        Ok(Self { run, station, upload })
+        Ok(Self { station, upload: stations.direction == Direction::Upload })
     }
-    /// Sets window and pacing rate of each connection, and advances by a step.
-    pub fn step(&mut self, setting: Setting) -> RateReport {
-        let setting = Setting { rate: setting.rate.map(|rate| rate.max(LEAST_RATE)), ..setting };
-        let now = self.run.now();
-        self.run
-            .model
-            .change_senders(self.station, self.upload, |endpoint| endpoint.set_external(now, setting));
-        let step = self.run.advance();
-        self.report(step)
-    }
-    /// The figures of the run so far.
-    pub fn finish(self) -> RunResult {
-        self.run.finish()
-    }
-
-    fn report(&mut self, step: Duration) -> RateReport {
+    fn report(self, run: &mut Stepped, step: Duration) -> RateReport {
         let mut all = Interval::default();
-        let mut report = RateReport {
-            at: self.run.now(),
-            step,
-            complete: true,
-            over: self.run.is_over(),
-            ..RateReport::default()
-        };
+        let mut report =
+            RateReport { at: run.now(), step, complete: true, over: run.is_over(), ..RateReport::default() };
         let mut least: Option<Duration> = None;
-        self.run.model.read_senders(self.station, self.upload, |endpoint| {
+        run.model.read_senders(self.station, self.upload, |endpoint| {
             let interval = endpoint.take_interval().unwrap_or_default();
             let state = endpoint.snapshot();
             all.sent += interval.sent;

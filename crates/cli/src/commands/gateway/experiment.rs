@@ -7,7 +7,7 @@ use crate::output;
 use crate::quantity::{bits, bytes};
 use anyhow::Context;
 use paceline_experiment::{Design, Finding, LOOKS, Measure, Report, Row, State};
-use paceline_live::gateway::{Client, ExperimentRequest, ExperimentStatus};
+use paceline_gateway::{Client, ExperimentRequest, ExperimentStatus};
 use paceline_net::Duration;
 use std::fmt::Write;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use super::options::MtuArgs;
 use crate::failure::Outcome;
 use crate::output;
-use paceline_live::gateway::{PathMtu, path_mtu};
+use paceline_gateway::{PathMtu, path_mtu};
 use serde_json::json;
 use std::net::IpAddr;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Options of `paceline gateway` and its subcommands.
 
-use paceline_live::gateway::Interface;
+use paceline_gateway::Interface;
 use paceline_net::Duration;
 use std::net::IpAddr;
 use std::path::PathBuf;

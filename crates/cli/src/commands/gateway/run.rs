@@ -3,11 +3,10 @@
 use super::options::{GuardArgs, RunArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use paceline_live::gateway::{ControlPlane, Counter, Gateway, GatewayConfig, Setup, Sides, Snapshot};
-use paceline_live::service::log::{self, Level};
-use paceline_live::service::notify::Manager;
-use paceline_live::stop::{OperatorSignal, OperatorSignals};
-use paceline_live::{gateway, probe};
+use paceline_gateway::service::log::{self, Level};
+use paceline_gateway::service::notify::Manager;
+use paceline_gateway::{ControlPlane, Counter, Gateway, GatewayConfig, Setup, Sides, Snapshot};
+use paceline_linux::stop::{OperatorSignal, OperatorSignals};
 use paceline_net::Duration;
 use std::io;
 use std::os::fd::AsFd;
@@ -21,7 +20,7 @@ const DRAIN_AFTER_FAILURE: Duration = Duration::from_secs(5);
 const POLLS_PER_CHECK: u64 = 50;
 
 /// Polls for signals between two checks of whether acknowledgments leave. Chosen: 200 ms; two of these checks
-/// let the gateway step aside.
+/// pause the gateway.
 const POLLS_PER_LEAVING_CHECK: u64 = 10;
 
 pub fn run(args: &RunArgs) -> Outcome {
@@ -38,8 +37,8 @@ pub fn run(args: &RunArgs) -> Outcome {
     let wrong = |error: anyhow::Error| Failure::input(format!("{file}: {error:#}"));
     config.check_accounts().map_err(wrong)?;
     if args.check {
-        gateway::check_interfaces(&config).map_err(wrong)?;
-        let report = gateway::check(&config).map_err(wrong)?;
+        paceline_gateway::check_interfaces(&config).map_err(wrong)?;
+        let report = paceline_gateway::check(&config).map_err(wrong)?;
         let warn = |warning: &String| say(Level::Warning, "note", &format!("{file}: {warning}"));
         report.warnings.iter().for_each(warn);
         // The facts are comments of the printed configuration.
@@ -47,7 +46,7 @@ pub fn run(args: &RunArgs) -> Outcome {
         output::print(&format!("{}{facts}", config.resolved()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(problem) = probe::gateway() {
+    if let Some(problem) = paceline_gateway::problem() {
         return Err(Failure::Failed(anyhow::anyhow!("gateway: {problem}")));
     }
     let mut signals = OperatorSignals::register()?;
@@ -64,7 +63,7 @@ pub fn run(args: &RunArgs) -> Outcome {
         manager.ping(|| true);
         !signals.wait().contains(&OperatorSignal::Stop)
     };
-    let Some(config) = gateway::detect_sides(config, detecting)? else {
+    let Some(config) = paceline_gateway::detect_sides(config, detecting)? else {
         return Ok(ExitCode::SUCCESS);
     };
     let mut guardian = Command::new("/proc/self/exe");
@@ -77,7 +76,7 @@ pub fn run(args: &RunArgs) -> Outcome {
     if let Some(problem) = gateway.problem() {
         say(Level::Warning, "problem", problem);
     }
-    if let Some(warning) = gateway::firewall_warning(&config) {
+    if let Some(warning) = paceline_gateway::firewall_warning(&config) {
         say(Level::Warning, "note", &warning);
     }
     let status = format!("accelerating from {} to {}", config.server, config.mobile);
@@ -197,7 +196,7 @@ fn json(snapshot: &Snapshot) -> String {
 pub fn guard(args: &GuardArgs) -> Outcome {
     let own = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned().map_err(anyhow::Error::from);
     let (lifeline, journal) = (own(&io::stdin())?, own(&io::stdout())?);
-    let rescue = gateway::guard(lifeline, journal, args.interfaces.clone(), args.report.as_deref())?;
+    let rescue = paceline_gateway::guard(lifeline, journal, args.interfaces.clone(), args.report.as_deref())?;
     if rescue.exposed > 0 {
         let [exposed, whole, reset] =
             [rescue.exposed, rescue.whole, rescue.reset].map(|number| number.to_string());

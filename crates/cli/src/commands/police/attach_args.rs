@@ -1,8 +1,8 @@
 //! The description of a policer: options of `attach` and `estimate`, and keys of a file.
 
 use ipnet::IpNet;
-use paceline_live::linux::tcx::Hook;
-use paceline_live::police::{Limit, Mode, PoliceConfig, Policy, Via};
+use paceline_linux::bpf::tcx::Hook;
+use paceline_police::{Limit, Mode, PoliceConfig, Policy, Via};
 use serde::Deserialize;
 
 #[derive(Clone, Copy, clap::ValueEnum, Deserialize)]

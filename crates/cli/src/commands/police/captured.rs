@@ -1,4 +1,4 @@
-//! The estimate of a capture: its frames go through the policer's twin.
+//! The estimate of a capture: its frames go through the policer's Rust form.
 //!
 //! A packet that a router forwards is in a capture of several interfaces once for each. A policer is at one
 //! of them: the one with the most TCP segments counts.
@@ -7,8 +7,8 @@ use crate::failure::{Failure, Outcome};
 use anyhow::Context;
 use ipnet::IpNet;
 use paceline_import::capture::file::{self, Captured};
-use paceline_live::police::{
-    Frame, FrameKey, FramePolicer, Link, PoliceConfig, PolicerConfig, Reason, parse,
+use paceline_police::{
+    FirstHeader, Frame, FrameKey, FramePolicer, PoliceConfig, PolicerConfig, Reason, parse,
 };
 use pcap_file::DataLink;
 use std::collections::BTreeMap;
@@ -79,11 +79,11 @@ fn add(interfaces: &mut BTreeMap<Interface, Packets>, captured: &Captured<'_>, g
     let (first, last) = packets.span.unwrap_or((captured.at_ns, captured.at_ns));
     packets.span = Some((first.min(captured.at_ns), last.max(captured.at_ns)));
     let (link, skip) = match captured.link {
-        DataLink::ETHERNET => (Link::Ethernet, 0),
-        DataLink::LINUX_SLL => (Link::Ip, 16),
-        DataLink::LINUX_SLL2 => (Link::Ip, 20),
-        DataLink::NULL | DataLink::LOOP => (Link::Ip, 4),
-        _ => (Link::Ip, 0),
+        DataLink::ETHERNET => (FirstHeader::Ethernet, 0),
+        DataLink::LINUX_SLL => (FirstHeader::Ip, 16),
+        DataLink::LINUX_SLL2 => (FirstHeader::Ip, 20),
+        DataLink::NULL | DataLink::LOOP => (FirstHeader::Ip, 4),
+        _ => (FirstHeader::Ip, 0),
     };
     let merged = if captured.len > ONE_FRAME + 100 { ONE_FRAME } else { 0 };
     match captured.data.get(skip..).and_then(|data| parse(link, data, gtp, merged)) {
@@ -100,7 +100,7 @@ fn name_of((number, index): Interface, names: &[String]) -> String {
     }
 }
 
-/// Gives the frames to the policer's twin.
+/// Gives the frames to the policer's Rust form.
 fn judge(
     frames: &[(u64, Frame)],
     network: Option<IpNet>,

@@ -1,5 +1,5 @@
 //! `paceline police estimate`: what a policer would save on this traffic, before it is attached. At an
-//! interface the kernel program decides and counts, and drops nothing; a capture goes through its twin.
+//! interface the kernel program decides and counts, and drops nothing; a capture goes through its Rust form.
 
 use super::attach_args::{Direction, PolicyArgs};
 use super::captured::{self, Estimate};
@@ -9,10 +9,10 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use anyhow::{Context, anyhow};
 use ipnet::IpNet;
-use paceline_live::police::{self, Police, Reason, State};
-use paceline_live::realtime::clock;
-use paceline_live::stop::StopSignals;
+use paceline_linux::clock;
+use paceline_linux::stop::StopSignals;
 use paceline_net::Duration;
+use paceline_police::{Police, Reason, State};
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
@@ -53,7 +53,7 @@ pub fn run(args: &EstimateArgs) -> Outcome {
 
 fn of_device(args: &EstimateArgs) -> Outcome<Estimate> {
     let device = &args.target;
-    police::interface(device)
+    paceline_police::interface(device)
         .with_context(|| format!("{device}: neither a capture nor a network device"))
         .map_err(Failure::Input)?;
     let refuse = |text: &str| Failure::input(format!("{device} is a network device: {text}"));

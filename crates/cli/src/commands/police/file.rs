@@ -5,7 +5,7 @@ use super::attach_args::{AttachArgs, Direction, ModeName, PolicyArgs, ViaName, r
 use crate::failure::{Failure, Outcome};
 use anyhow::{Context, anyhow};
 use ipnet::IpNet;
-use paceline_live::police::{PoliceConfig, Policy};
+use paceline_police::{PoliceConfig, Policy};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -126,7 +126,7 @@ impl Policer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_live::police::Limit;
+    use paceline_police::Limit;
 
     fn table(device: &str, keys: &str) -> String {
         format!("[[policer]]\ndevice = \"{device}\"\ndirection = \"ingress\"\n{keys}\n")

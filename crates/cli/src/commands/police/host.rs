@@ -1,11 +1,11 @@
 //! This host: whether it can police, and waiting for the end of a command.
 
 use crate::failure::{Failure, Outcome};
-use paceline_live::stop::StopSignals;
+use paceline_linux::stop::StopSignals;
 
 /// Fails where this host cannot police.
 pub fn require() -> Outcome<()> {
-    match paceline_live::probe::police() {
+    match paceline_police::problem() {
         Some(problem) => Err(Failure::Failed(anyhow::anyhow!("police {problem}"))),
         None => Ok(()),
     }

@@ -12,8 +12,8 @@ use crate::output;
 use anyhow::Context;
 use attach_args::AttachArgs;
 use host::{require, wait_while};
-use paceline_live::police::{self, Police, State};
-use paceline_live::stop::StopSignals;
+use paceline_linux::stop::StopSignals;
+use paceline_police::{Found, Police, State};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Outcome {
 fn attach(args: &AttachArgs) -> Outcome {
     let config = args.config().map_err(Failure::input)?;
     require()?;
-    police::interface(&args.device).map_err(Failure::Input)?;
+    paceline_police::interface(&args.device).map_err(Failure::Input)?;
     let stop = StopSignals::register()?;
     let mut police = Police::attach(&args.device, &config)?;
     if args.pin {
@@ -132,7 +132,7 @@ fn apply(args: &ApplyArgs) -> Outcome {
     }
     require()?;
     for (device, _) in &policers {
-        police::interface(device).map_err(Failure::Input)?;
+        paceline_police::interface(device).map_err(Failure::Input)?;
     }
     let stop = StopSignals::register()?;
     let mut attached = Vec::new();
@@ -152,9 +152,9 @@ fn detach(args: &DeviceArgs) -> Outcome {
 }
 
 /// The policers at a device; fails without one.
-fn find(device: &str) -> Outcome<Vec<police::Found>> {
+fn find(device: &str) -> Outcome<Vec<Found>> {
     require()?;
-    let found = police::find(police::interface(device).map_err(Failure::Input)?);
+    let found = paceline_police::find(paceline_police::interface(device).map_err(Failure::Input)?);
     let found = found.with_context(|| device.to_owned())?;
     if found.is_empty() {
         return Err(Failure::Failed(anyhow::anyhow!("{device}: no policer is attached")));
@@ -165,8 +165,7 @@ fn find(device: &str) -> Outcome<Vec<police::Found>> {
 fn show(args: &ShowArgs) -> Outcome {
     let stop = StopSignals::register()?;
     loop {
-        let reports: Vec<_> =
-            find(&args.device)?.iter().map(police::Found::report).collect::<anyhow::Result<_>>()?;
+        let reports: Vec<_> = find(&args.device)?.iter().map(Found::report).collect::<anyhow::Result<_>>()?;
         let shown = if args.all { usize::MAX } else { SHOWN_FLOWS };
         let text = if args.json {
             let reports: Vec<_> = reports.iter().map(|report| as_json(report, shown)).collect();

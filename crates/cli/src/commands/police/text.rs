@@ -1,7 +1,7 @@
 //! The counters of a policer as text and as JSON.
 
-use paceline_live::linux::tcx::Hook;
-use paceline_live::police::{FlowReport, Limit, Mode, Reason, Report};
+use paceline_linux::bpf::tcx::Hook;
+use paceline_police::{FlowReport, Limit, Mode, Reason, Report};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -7,9 +7,10 @@ use crate::progress;
 use crate::report::rates_over_time;
 use crate::results_folder::write_file;
 use anyhow::Context;
-use paceline_live::router;
+use paceline_emulate::router;
+use paceline_pep::ack_policer::Mode;
 use paceline_sim::reproduce::Row;
-use paceline_sim::reproduce::router::measured::{Figures, Measured, Mode, Setting, settings};
+use paceline_sim::reproduce::router::measured::{Figures, Measured, Setting, settings};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

@@ -6,7 +6,7 @@ const PACKET: u64 = 1000;
 
 /// A path that delivers `rate` bytes per millisecond after `delay` milliseconds, and a sender that fills the
 /// window.
-struct Path {
+struct ControlledPath {
     control: Adaptive,
     now_ms: u64,
     /// When each packet in flight was sent, in ms.
@@ -16,7 +16,7 @@ struct Path {
     credit: u64,
 }
 
-impl Path {
+impl ControlledPath {
     fn new() -> Self {
         let control = Adaptive::new(AdaptiveParameters::default());
         Self { control, now_ms: 1, sent_ms: VecDeque::new(), in_flight: 0, credit: 0 }
@@ -63,7 +63,7 @@ impl Path {
 
 #[test]
 fn the_estimate_is_the_paths_rate_and_the_queue_is_short() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(5_000, 2_000, 40, u64::MAX);
     assert!((1_900.0..2_200.0).contains(&path.bytes_per_ms()), "{} bytes/ms", path.bytes_per_ms());
     assert!(path.queue_ms(2_000, 40) < 60, "{} ms", path.queue_ms(2_000, 40));
@@ -73,7 +73,7 @@ fn the_estimate_is_the_paths_rate_and_the_queue_is_short() {
 
 #[test]
 fn an_application_limited_sender_does_not_lower_the_estimate() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(5_000, 2_000, 40, u64::MAX);
     path.run(5_000, 2_000, 40, 5_000);
     assert!(path.bytes_per_ms() > 1_900.0);
@@ -81,7 +81,7 @@ fn an_application_limited_sender_does_not_lower_the_estimate() {
 
 #[test]
 fn a_longer_path_is_told_from_a_queue() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(5_000, 2_000, 40, u64::MAX);
     path.run(10_000, 2_000, 160, u64::MAX);
     assert!(path.bytes_per_ms() > 1_900.0, "{}", path.bytes_per_ms());
@@ -91,7 +91,7 @@ fn a_longer_path_is_told_from_a_queue() {
 /// On a radio that fades, the first RTT after a silence is short because the path is empty.
 #[test]
 fn a_silence_does_not_shrink_the_window() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(5_000, 2_000, 80, u64::MAX);
     while path.control.load_delay.window_factor() > 1.0 {
         path.run(10, 2_000, 80, u64::MAX); // until the bandwidth probe ends
@@ -148,7 +148,7 @@ fn losses_after_silences_do_not_make_pacing_even() {
 /// The estimate is that of an earlier, faster path. The sender is application-limited and sees no queue.
 #[test]
 fn an_estimate_whose_packets_are_lost_falls() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(5_000, 2_000, 40, u64::MAX);
     for at in (5_100..7_000).step_by(5) {
         let sample = AckSample {
@@ -169,7 +169,7 @@ fn an_estimate_whose_packets_are_lost_falls() {
 #[test]
 fn on_a_long_path_the_target_delay_may_exceed_its_maximum() {
     let largest_target = |delay| {
-        let mut path = Path::new();
+        let mut path = ControlledPath::new();
         let mut largest = 0.0_f64;
         for _ in 0..150 {
             path.run(250, 8_000, delay, u64::MAX);
@@ -185,7 +185,7 @@ fn on_a_long_path_the_target_delay_may_exceed_its_maximum() {
 /// Turns of 40 ms at three times the mean rate, and pauses of 80 ms.
 #[test]
 fn the_rate_of_a_radio_that_serves_in_turns_is_the_mean_over_turns_and_pauses() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     for _ in 0..100 {
         path.run(40, 6_000, 40, u64::MAX);
         path.run(80, 0, 40, u64::MAX);
@@ -203,7 +203,7 @@ fn the_rate_of_a_radio_that_serves_in_turns_is_the_mean_over_turns_and_pauses() 
 
 #[test]
 fn idle_time_is_no_pause() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(2_000, 2_000, 40, u64::MAX);
     path.run(200, 2_000, 40, 0);
     path.now_ms += 1_000;

@@ -198,12 +198,12 @@ mod tests {
     };
     const RADIO_LOSS: SampleConditions = SampleConditions { radio_loss: true, ..CONDITIONS };
 
-    struct Path {
+    struct MeasuredPath {
         estimate: DeliveryRate,
         ms: u64,
     }
 
-    impl Path {
+    impl MeasuredPath {
         /// After half a second at 8 Mb/s.
         fn at_8_mbps() -> Self {
             let mut path = Self { estimate: DeliveryRate::default(), ms: 1_000 };
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn bytes_lost_by_the_radio_count_as_transmitted_and_those_lost_in_the_buffer_do_not() {
-        let mut path = Path::at_8_mbps();
+        let mut path = MeasuredPath::at_8_mbps();
         path.run(30, 500, 400, &RADIO_LOSS);
         assert!((7.1e6..7.3e6).contains(&path.estimate.bandwidth()), "{:?}", path.estimate);
         path.run(30, 500, 400, &CONDITIONS);
@@ -236,14 +236,14 @@ mod tests {
 
     #[test]
     fn losses_do_not_raise_the_estimate() {
-        let mut path = Path::at_8_mbps();
+        let mut path = MeasuredPath::at_8_mbps();
         path.run(30, 1_000, 1_000, &RADIO_LOSS);
         assert!((path.estimate.bandwidth() - 8e6).abs() < 1e5, "{:?}", path.estimate);
     }
 
     #[test]
     fn an_estimate_that_no_sample_comes_near_is_unconfirmed_after_a_second() {
-        let mut path = Path::at_8_mbps();
+        let mut path = MeasuredPath::at_8_mbps();
         path.run(90, 500, 500, &RADIO_LOSS);
         assert!(path.estimate.is_confirmed(Instant::from_millis(path.ms)));
         path.run(20, 500, 500, &RADIO_LOSS);
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_no_faster_than_its_bytes_were_sent() {
-        let Path { mut estimate, ms } = Path::at_8_mbps();
+        let MeasuredPath { mut estimate, ms } = MeasuredPath::at_8_mbps();
         // The bytes of 100 ms are acknowledged at once.
         estimate.on_ack(100_000, 0, Some(Instant::from_millis(ms + 60)), false);
         let rate = estimate.measure(Instant::from_millis(ms + 10), &CONDITIONS);

@@ -1,9 +1,10 @@
 //! The experiment with the kernel's TCP and forwarding: its settings, and their figures beside the published
-//! ones. `paceline_live::router` measures a setting.
+//! ones. `paceline_emulate::router` measures a setting.
 
 use super::parts::{DROPS, SHAPED};
 use super::rows::{COLLAPSE, SHARES, UNCHANGED, judged, mean, with_equality};
 use crate::reproduce::{Estimate, Row, Value};
+use paceline_pep::ack_policer::Mode;
 use serde::{Deserialize, Serialize};
 
 /// Shares above and at the published limit of 85%, percent.
@@ -24,16 +25,6 @@ const INTERFACE_QUEUE: u32 = 1_514_000;
 const REDUCTION: (f64, f64) = (30.0, 32.0);
 /// Least reduction at which row 5c holds, percent. Chosen: the published 30% less 5 points.
 const LEAST_REDUCTION: f64 = 25.0;
-
-/// Mode of a policer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// A token bucket that drops blindly.
-    Published,
-    /// The share of ACKs that no rule protects.
-    Safe,
-}
 
 /// A setting: source, sessions and policer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ const MSS: u64 = 1000;
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 /// A path of 1 MB/s and 100 ms: one ACK of a segment per ms, a hundred per round trip.
-struct Path {
+struct ControlledPath {
     bbr: Bbr,
     now: Instant,
     delivered: u64,
@@ -15,7 +15,7 @@ struct Path {
     in_flight: u64,
 }
 
-impl Path {
+impl ControlledPath {
     fn new() -> Self {
         let mut bbr = Bbr::new(MSS as u32, 10, 1);
         bbr.on_established(Instant::ZERO, Some(MS(100)));
@@ -51,7 +51,7 @@ impl Path {
 
 #[test]
 fn startup_paces_at_2_885_times_the_bandwidth() {
-    let path = Path::new();
+    let path = ControlledPath::new();
     // Ten segments per 100 ms: 800 kb/s.
     assert_eq!(path.bbr.pacing_rate, 800_000 * 739 / 256 * 99 / 100);
     assert_eq!(path.bbr.gains(), (739, 739));
@@ -59,7 +59,7 @@ fn startup_paces_at_2_885_times_the_bandwidth() {
 
 #[test]
 fn startup_ends_after_three_round_trips_without_growth_and_drain_at_the_bdp() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.in_flight = 250_000;
     path.run(150);
     assert_eq!(path.bbr.mode, Mode::Startup);
@@ -74,7 +74,7 @@ fn startup_ends_after_three_round_trips_without_growth_and_drain_at_the_bdp() {
 
 #[test]
 fn a_growing_bandwidth_keeps_startup() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     for _ in 0..12 {
         path.run(100);
         path.rate = path.rate * 5 / 4 + 1;
@@ -84,7 +84,7 @@ fn a_growing_bandwidth_keeps_startup() {
 
 #[test]
 fn the_cycle_probes_drains_and_cruises() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(600);
     assert_eq!(path.bbr.mode, Mode::ProbeBw);
     let mut seen = Vec::new();
@@ -108,7 +108,7 @@ fn the_cycle_probes_drains_and_cruises() {
 
 #[test]
 fn probe_rtt_begins_after_ten_seconds_and_restores_the_window() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(9_900);
     assert_eq!(path.bbr.mode, Mode::ProbeBw);
     let before = path.bbr.cwnd;
@@ -128,11 +128,11 @@ fn probe_rtt_begins_after_ten_seconds_and_restores_the_window() {
 
 #[test]
 fn recovery_conserves_packets_for_a_round_trip_and_restores_the_window() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(1000);
     let before = path.bbr.cwnd;
     path.bbr.on_congestion(path.now, CongestionEvent::FastRecovery, Bytes(90_000));
-    let lossy = |path: &Path, lost| AckSample {
+    let lossy = |path: &ControlledPath, lost| AckSample {
         in_recovery: true,
         in_flight: Bytes(90_000),
         lost: Bytes(lost),
@@ -152,7 +152,7 @@ fn recovery_conserves_packets_for_a_round_trip_and_restores_the_window() {
 
 #[test]
 fn a_timeout_reduces_to_one_segment_and_the_end_of_the_repair_restores_the_window() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(1000);
     let before = path.bbr.cwnd;
     path.bbr.on_congestion(path.now, CongestionEvent::Timeout, Bytes(0));
@@ -167,7 +167,7 @@ fn a_timeout_reduces_to_one_segment_and_the_end_of_the_repair_restores_the_windo
 
 #[test]
 fn application_limited_samples_do_not_lower_the_bandwidth() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(600);
     let bw = path.bbr.bw.get();
     for round in 0..20 {

@@ -5,7 +5,7 @@ const MSS: u64 = 1000;
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 /// A path of 1 MB/s and 100 ms: one ACK of a segment per ms, a hundred per round trip.
-struct Path {
+struct ControlledPath {
     bbr: Bbr3,
     now: Instant,
     delivered: u64,
@@ -13,7 +13,7 @@ struct Path {
     in_flight: u64,
 }
 
-impl Path {
+impl ControlledPath {
     fn new() -> Self {
         let mut bbr = Bbr3::new(MSS as u32, 10, 1, true);
         bbr.on_established(Instant::ZERO, Some(MS(100)));
@@ -77,7 +77,7 @@ impl Path {
 
 #[test]
 fn startup_paces_at_2_77_and_ends_by_bandwidth() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     assert_eq!(path.bbr.pacing_rate, 800_000 * 277 / 100);
     path.in_flight = 250_000;
     path.run(500);
@@ -90,7 +90,7 @@ fn startup_paces_at_2_77_and_ends_by_bandwidth() {
 
 #[test]
 fn six_lossy_acks_in_a_round_trip_of_recovery_end_startup() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run(150);
     path.bbr.on_congestion(path.now, CongestionEvent::FastRecovery, Bytes(0));
     for _ in 0..5 {
@@ -117,7 +117,7 @@ fn six_lossy_acks_in_a_round_trip_of_recovery_end_startup() {
 
 #[test]
 fn the_cycle_is_down_cruise_refill_up() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run_to(State::Cruise);
     let began = path.now;
     for state in [State::Refill, State::Up, State::Down, State::Cruise] {
@@ -131,7 +131,7 @@ fn the_cycle_is_down_cruise_refill_up() {
 
 #[test]
 fn gains_are_those_of_the_draft() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     for (state, gains) in [
         (State::Startup, (277, 200)),
         (State::Drain, (50, 200)),
@@ -148,7 +148,7 @@ fn gains_are_those_of_the_draft() {
 
 #[test]
 fn a_probe_that_loses_too_much_sets_the_bound_at_2_percent_loss() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run_to(State::Up);
     path.in_flight = 120_000;
     path.run(110);
@@ -171,7 +171,7 @@ fn a_probe_that_loses_too_much_sets_the_bound_at_2_percent_loss() {
 
 #[test]
 fn losses_outside_probes_lower_the_short_term_bounds_by_30_percent_at_most() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run_to(State::Cruise);
     path.bbr.on_congestion(path.now, CongestionEvent::FastRecovery, Bytes(0));
     path.lose(1000, 1000);
@@ -185,7 +185,7 @@ fn losses_outside_probes_lower_the_short_term_bounds_by_30_percent_at_most() {
 
 #[test]
 fn probe_rtt_begins_after_five_seconds_with_half_the_bdp() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run_to(State::ProbeRtt);
     assert!(path.now > Instant::from_millis(5000) && path.now < Instant::from_millis(5200), "{:?}", path.now);
     path.run(1);
@@ -199,7 +199,7 @@ fn probe_rtt_begins_after_five_seconds_with_half_the_bdp() {
 
 #[test]
 fn a_spurious_loss_is_undone() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run_to(State::Up);
     path.in_flight = 120_000;
     path.run(110);
@@ -214,7 +214,7 @@ fn a_spurious_loss_is_undone() {
 
 #[test]
 fn a_timeout_reduces_to_the_flight_and_one_segment() {
-    let mut path = Path::new();
+    let mut path = ControlledPath::new();
     path.run_to(State::Cruise);
     let before = path.bbr.cwnd;
     path.bbr.on_congestion(path.now, CongestionEvent::Timeout, Bytes(0));

@@ -186,14 +186,14 @@ mod tests {
     /// Bytes per millisecond.
     const RATE: u64 = 10_000;
 
-    struct Path {
+    struct MeasuredPath {
         buffer: BufferHighWater,
         ms: u64,
         delivered: u64,
         excess: u64,
     }
 
-    impl Path {
+    impl MeasuredPath {
         fn new() -> Self {
             Self { buffer: BufferHighWater::default(), ms: 0, delivered: 0, excess: 0 }
         }
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_queue_below_the_high_water_mark_leaves_room() {
-        let mut path = Path::with_high_water();
+        let mut path = MeasuredPath::with_high_water();
         path.round(RATE, Some(25), 1);
         assert!(path.had_room() && !path.had_clear_room());
         (0..2).for_each(|_| path.round(RATE, Some(10), 1));
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn the_mark_counts_bytes_and_not_time() {
-        let mut path = Path::with_high_water();
+        let mut path = MeasuredPath::with_high_water();
         (0..2).for_each(|_| path.round(RATE / 4, Some(50), 1));
         assert!(path.had_clear_room(), "a longer wait at a quarter of the rate");
         (0..2).for_each(|_| path.round(RATE * 2, Some(30), 1));
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn without_rtt_samples_the_queue_is_taken_as_unchanged() {
-        let mut path = Path::with_high_water();
+        let mut path = MeasuredPath::with_high_water();
         (0..2).for_each(|_| path.round(RATE, Some(45), 1));
         (0..5).for_each(|_| path.round(RATE, None, 1));
         assert!(!path.had_room(), "only retransmissions were acknowledged");
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_lost_packets_sets_no_mark() {
-        let mut path = Path::new();
+        let mut path = MeasuredPath::new();
         (0..10).for_each(|_| path.round(RATE, Some(40), 1));
         (0..2).for_each(|_| path.round(RATE, Some(10), 1));
         assert!(!path.had_room());
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn without_a_round_trip_that_loses_nothing_room_is_evident_from_delivered_packets() {
-        let mut path = Path::new();
+        let mut path = MeasuredPath::new();
         (0..10).for_each(|_| path.round(RATE, Some(40), 1));
         assert!(!path.buffer.had_evident_room(path.now()), "as full as ever");
         (0..2).for_each(|_| path.round(RATE * 2, Some(20), 1));
@@ -281,10 +281,10 @@ mod tests {
 
     #[test]
     fn a_wait_longer_than_the_remembered_totals_leaves_the_queue_unknown() {
-        let mut path = Path::with_high_water();
+        let mut path = MeasuredPath::with_high_water();
         (0..2).for_each(|_| path.round(RATE / 100, Some(300), 1));
         assert!(!path.had_room());
-        let mut path = Path::with_high_water();
+        let mut path = MeasuredPath::with_high_water();
         path.buffer.on_idle();
         path.deliver(RATE / 100, Some(50));
         assert!(!path.had_room(), "totals from before idle time do not count");
@@ -292,17 +292,17 @@ mod tests {
 
     #[test]
     fn a_path_without_losses_is_not_tracked() {
-        let mut path = Path::new();
+        let mut path = MeasuredPath::new();
         (0..10).for_each(|_| path.round(RATE, Some(40), 0));
         assert!(path.buffer.tracker.is_none() && !path.had_room());
-        let mut path = Path::with_high_water();
+        let mut path = MeasuredPath::with_high_water();
         (0..200).for_each(|_| path.round(RATE, Some(20), 0));
         assert!(path.buffer.tracker.is_none(), "20 s after the last loss tracking ends");
     }
 
     #[test]
     fn losses_at_a_low_queue_with_much_in_flight_refute_the_mark() {
-        let mut path = Path::with_high_water();
+        let mut path = MeasuredPath::with_high_water();
         path.excess = 300_000;
         (0..10).for_each(|_| path.round(RATE, Some(5), 1));
         assert!(path.had_clear_room(), "less in flight than the buffer has held");
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn the_mark_does_not_outlive_a_long_silence() {
-        let mut path = Path::with_high_water();
+        let mut path = MeasuredPath::with_high_water();
         (0..2).for_each(|_| path.round(RATE, Some(10), 1));
         assert!(path.had_room());
         path.ms += 60_000;
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn the_mark_is_forgotten_within_twenty_seconds() {
-        let mut path = Path::with_high_water();
+        let mut path = MeasuredPath::with_high_water();
         (0..80).for_each(|_| path.round(RATE, Some(10), 1));
         assert!(path.had_room());
         (0..120).for_each(|_| path.round(RATE, Some(10), 1));

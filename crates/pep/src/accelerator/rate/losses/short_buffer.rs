@@ -167,12 +167,12 @@ impl ShortBuffer {
 mod tests {
     use super::*;
 
-    struct Path {
+    struct MeasuredPath {
         buffer: ShortBuffer,
         ms: u64,
     }
 
-    impl Path {
+    impl MeasuredPath {
         fn new() -> Self {
             Self { buffer: ShortBuffer::default(), ms: 0 }
         }
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_cap_that_ends_the_losses_stays_and_grows_slowly() {
-        let mut path = Path::with_cap();
+        let mut path = MeasuredPath::with_cap();
         path.run(8 + 200, 0, Some(0.01), 1e7);
         let cap = path.buffer.cap().unwrap();
         assert!((0.015..0.05).contains(&cap), "{cap} s after ten seconds");
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_cap_that_does_not_end_them_is_removed_for_ten_seconds() {
-        let mut path = Path::with_cap();
+        let mut path = MeasuredPath::with_cap();
         path.run(8, 20_000, Some(0.01), 1e7);
         assert_eq!(path.buffer.cap(), None);
         path.run(190, 20_000, Some(0.02), 1e7);
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn losses_count_in_round_trips_without_an_rtt_sample() {
-        let mut path = Path::new();
+        let mut path = MeasuredPath::new();
         path.run(1, 0, Some(0.02), 1e7);
         path.run(3, 20_000, None, 1e7);
         path.assert_capped();
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_fall_of_the_bandwidth_to_less_than_half_removes_the_cap() {
-        let mut path = Path::with_cap();
+        let mut path = MeasuredPath::with_cap();
         path.run(10, 0, Some(0.01), 6e6);
         assert!(path.buffer.cap().is_some());
         path.run(1, 0, Some(0.01), 4e6);

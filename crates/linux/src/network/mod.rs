@@ -1,0 +1,8 @@
+//! Network namespaces and devices, and the state of filters and firewalls.
+
+pub mod device;
+pub mod link_type;
+pub mod netlink;
+pub mod netns;
+pub mod nftables;
+pub mod tun;

@@ -1,4 +1,0 @@
-//! Map layouts and numbers shared with the kernel programs, translated from `bpf/shared.h` by `build.rs`.
-#![allow(dead_code)] // the kernel programs use more of them
-
-include!(concat!(env!("OUT_DIR"), "/layout.rs"));

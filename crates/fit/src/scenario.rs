@@ -1,8 +1,8 @@
 //! The scenario of a fit.
 //!
-//! A network with slots or scheduling requests becomes a cell, another one a link. A cell's bandwidth and SINR
-//! are one of many pairs with the measured capacity: the narrowest channel that carries it, and the SINR at
-//! which the simulated cell does. The delay of the core is the part of the measured round trip that the
+//! A network with slots or scheduling requests becomes a cell, another one a link. A cell's bandwidth and
+//! SINR are one of many pairs with the measured capacity: the narrowest channel that carries it, and the SINR
+//! at which the simulated cell does. The delay of the core is the part of the measured round trip that the
 //! simulated cell does not have.
 
 use crate::estimate::pattern::{LTE as LTE_LETTERS, Slots};

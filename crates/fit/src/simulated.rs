@@ -5,7 +5,7 @@ use crate::capture::Captures;
 use crate::fit::{Fit, Position};
 use crate::scenario::Fitted;
 use paceline_import::capture::stream::{Captured, DataLink};
-use paceline_net::wire;
+use paceline_net::{Instant, Packet, wire};
 use paceline_sim::{Capture, simulate};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,7 +40,7 @@ impl Fitted {
                 "station.traffic=ping".to_owned(),
                 "station.direction=upload".to_owned(),
                 format!("station.ping_interval={:.0} us", interval * 1e6),
-                format!("run.duration={:.0} ms", 1e3 * seconds(&fit.rtts)),
+                format!("run.duration={:.0} ms", 1e3 * seconds),
             ];
             let scenario = self.load(&set).map_err(|error| error.to_string())?;
             let result = simulate(&scenario, 1, None, &mut |_| {});

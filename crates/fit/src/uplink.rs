@@ -75,7 +75,7 @@ fn is_towards_server(trips: &[(u64, u64)], halves: &[Half; 2]) -> bool {
     }
 }
 
-/// Those that come after a silence of the others.
+/// The round trips that begin after a silence of the others.
 fn spaced(trips: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let is_spaced = |index: usize| index == 0 || trips[index].0.saturating_sub(trips[index - 1].1) >= IDLE;
     (0..trips.len()).filter(|index| is_spaced(*index)).map(|index| trips[index]).collect()

@@ -69,7 +69,8 @@ pub struct Direction {
     open: BTreeMap<u64, u32>,
 }
 
-/// Positions start here, so that data from before the capture have one too.
+/// Position of the first byte. Chosen: data from before the capture have a positive one too, as numbers reach
+/// back by at most 2^31.
 const ORIGIN: u64 = 1 << 33;
 
 fn wire(segment: &Segment) -> u32 {

@@ -6,7 +6,7 @@ use paceline_import::capture::stream::Captured;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Types of echo request and answer in ICMP and ICMPv6.
+/// Types of echo request and answer in ICMP (RFC 792) and ICMPv6 (RFC 4443 §4.1 and §4.2).
 const TYPES: [(u8, u8); 2] = [(8, 0), (128, 129)];
 /// Protocol numbers of ICMP, ICMPv6 and UDP (IANA).
 const ICMP: [u8; 2] = [1, 58];

@@ -7,8 +7,8 @@
 use super::{Confidence, Estimate, quantile};
 use crate::path::{Path, Side};
 
-/// Segments around a loss of which the one that waited longest counts. Chosen: a block of some Mb/s has a few,
-/// and the queue changes by little in so many.
+/// Segments around a loss of which the one that waited longest counts. Chosen: a block of some Mb/s has a
+/// few, and the queue changes by little in so many.
 const AROUND: usize = 16;
 /// Losses within this time belong to one overflow, ns. Chosen: a slow start overflows for one round trip.
 const EPISODE: u64 = 200_000_000;

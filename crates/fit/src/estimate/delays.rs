@@ -8,12 +8,13 @@ use super::{Confidence, Estimate};
 use crate::capture::{Captures, Flow};
 use crate::uplink::Idle;
 
-/// Round trips on an idle path for a claim, and for high confidence.
+/// Round trips on an idle path for a claim, and for high confidence. Chosen: the least of so many is within
+/// an eighth and a twentieth of a period from its start.
 const FEW: usize = 8;
 const MANY: usize = 25;
 /// Round trips near the least one, for a claim: fewer can be outliers.
 const NEAR_LEAST: usize = 3;
-/// Difference of these from the least: the tolerance of a claim, as a share and in ms.
+/// Difference of these from the least, as a share and in ms. Equals the tolerance of a claim.
 const TOLERANCE: f64 = 0.05;
 const TOLERANCE_MS: f64 = 1.0;
 /// Spread of all round trips below which a half has no radio, ms. Chosen: no radio answers within it.

@@ -10,12 +10,12 @@ pub mod sr;
 
 use serde::Serialize;
 
-/// How far an estimate can be relied upon. `High` and `Medium` are claims: the project's own cells are judged
-/// by them. `Low` is a guess that the scenario needs.
+/// How far an estimate can be relied upon. `High` and `Medium` are claims, which must be right on simulated
+/// cells; `Low` is none, and used where the scenario needs a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// A guess.
+    /// No claim.
     Low,
     /// A claim from few observations.
     Medium,

@@ -1,10 +1,10 @@
 //! The TDD pattern: the one of all usual patterns whose slots explain the deliveries over 20 ms.
 //!
 //! While a queue lasts, every slot of the data's direction carries a full block, special slots a smaller one.
-//! Patterns are compared by the squares that they leave unexplained; a flat profile is FDD. Timestamps of 1 ms
-//! do not tell slots of 1 ms from two of 0.5 ms: then the share of the special slot decides, which has few
-//! usual values. Left out: 15 kHz TDD of NR, 60 kHz, and patterns of two runs of downlink slots, but for those
-//! of LTE.
+//! Patterns are compared by the squares that they leave unexplained; a flat profile is FDD. Timestamps of 1
+//! ms do not tell slots of 1 ms from two of 0.5 ms: then the share of the special slot decides, which has few
+//! usual values. Left out: 15 kHz TDD of NR, 60 kHz, and patterns of two runs of downlink slots, but for
+//! those of LTE.
 
 use super::profile::{Profile, SPAN};
 use super::{Confidence, Estimate};
@@ -24,8 +24,8 @@ const LARGEST_SPECIAL: f64 = 0.9;
 /// block sizes.
 const NR_SPECIAL: [f64; 2] = [4.0 / 12.0, 8.0 / 12.0];
 const LTE_SPECIAL: [f64; 1] = [0.74];
-/// Largest difference from these, in NR and in LTE. Chosen: fading changes the share by some hundredths; LTE's
-/// is near one of NR's.
+/// Largest difference from these, in NR and in LTE. Chosen: fading changes the share by some hundredths;
+/// LTE's is near one of NR's.
 const NEAR_SPECIAL: f64 = 0.08;
 const NEAR_LTE_SPECIAL: f64 = 0.05;
 /// Share of the squares that a pattern may leave. Chosen: blocks that HARQ repeats, and synchronisation
@@ -36,8 +36,8 @@ const LARGEST_FLAT: f64 = 0.012;
 /// Factor by which every other pattern must leave more squares. Chosen: by cells of the project with other
 /// seeds than those that judge it.
 const CLEAR: f64 = 2.5;
-/// Squares that any pattern leaves by chance, as a share. Chosen: rates of single slots vary by 3% in the mean
-/// of some seconds.
+/// Squares that any pattern leaves by chance, as a share. Chosen: rates of single slots vary by 3% in the
+/// mean of some seconds.
 const NOISE: f64 = 0.001;
 /// A period of which timestamps of 1 ms show two values only, ms.
 const TWO_BINS: f64 = 2.0;

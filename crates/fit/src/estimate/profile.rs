@@ -6,7 +6,7 @@
 use libm::{atan2, cos, hypot, sin};
 use std::f64::consts::TAU;
 
-/// Span of a profile, ns.
+/// Span of a profile, ns (TS 38.213 §11.1).
 pub const SPAN: f64 = 20e6;
 /// Lengths of slots, ns (TS 38.211 Table 4.3.2-1).
 pub const SLOTS: [f64; 4] = [1e6, 500e3, 250e3, 125e3];
@@ -29,8 +29,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The profile of arrivals, ns and bytes in order, on slots of this length; none if they are not on such a
-    /// lattice.
+    /// The profile of arrivals, ns and bytes in order, on slots of this length; none if they are not on such
+    /// a lattice.
     pub fn of_arrivals(arrivals: &[(u64, f64)], slot: f64) -> Option<Self> {
         let bins = (SPAN / slot + 0.5) as usize;
         let mut weights = vec![0.0; bins];

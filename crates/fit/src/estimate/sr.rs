@@ -1,5 +1,5 @@
-//! The period of scheduling requests: packets that meet an idle uplink leave at one phase of it, whenever they
-//! came.
+//! The period of scheduling requests: packets that meet an idle uplink leave at one phase of it, whenever
+//! they came.
 
 use super::{Confidence, Estimate};
 

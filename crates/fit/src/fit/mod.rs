@@ -16,8 +16,8 @@ use serde::{Serialize, Serializer};
 /// `paceline explain`.
 const NEAR: f64 = 0.125;
 
-/// Windows with a long queue from which on others do not count for the pattern. Chosen: half a second has some
-/// hundred deliveries.
+/// Windows with a long queue from which on others do not count for the pattern. Chosen: half a second has
+/// some hundred deliveries.
 const FULL_WINDOWS: usize = 5;
 
 /// The place of a capture.
@@ -165,7 +165,8 @@ impl Fit {
         fit.say_unknown();
         fit
     }
-    /// Delays at a capture point: those of packets that met an idle path where there are some, else the least.
+    /// Delays at a capture point: those of packets that met an idle path where there are some, else the
+    /// least.
     fn add_delays(&mut self, captures: &Captures, point: usize) {
         let halves = delays::halves(captures, point);
         let is_cell = self.sr_period_ms.is_some()

@@ -147,7 +147,7 @@ pub fn read(file: &[u8], format: Option<Format>) -> Result<(Format, Series), Str
     Ok((format, series?))
 }
 
-/// Milliseconds of a window of a trace.
+/// Milliseconds of a window of a trace. Equals the window of captures.
 const WINDOW_MS: u32 = 100;
 
 fn trace(file: &[u8]) -> Result<Series, String> {

@@ -2,7 +2,7 @@
 
 use super::{Series, seconds};
 
-/// Interval where a log has no times, s: the default of ping(8).
+/// Interval where a log has no times, s. Chosen: the default of ping(8).
 const INTERVAL_S: f64 = 1.0;
 
 /// Whether most lines are answers or losses of pings.

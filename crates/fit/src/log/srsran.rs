@@ -5,7 +5,7 @@ use super::{Radio, Rate, Series, documents, seconds, since_first};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Interval where a report has no time, s: the default of `metrics` in the configuration.
+/// Interval where a report has no time, s. Default of srsRAN (configuration reference, metrics).
 const INTERVAL_S: f64 = 1.0;
 
 /// The UEs of a report: directly, or within cells.

@@ -26,7 +26,7 @@ const RATE: [&str; 12] = [
     "dltputmbps",
     "dlthroughputmbps",
 ];
-/// Ends of names that state a unit of rates, and their Mb/s.
+/// Ends of names that state a unit of rates, and their Mb/s, by definition.
 const UNITS: [(&str, f64); 5] = [("gbps", 1e3), ("mbps", 1.0), ("kbps", 1e-3), ("mbs", 1.0), ("bps", 1e-6)];
 /// Resource blocks of the widest channel of LTE (TS 36.104 Table 5.6-1).
 const MOST_LTE_PRB: f64 = 100.0;

@@ -2,7 +2,7 @@
 
 use crate::capture::{Captures, Data, Flow};
 use crate::estimate::delays::Half;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// Silence of a client after which its uplink counts as idle, ns. Chosen: grants that follow data end within
@@ -37,22 +37,23 @@ pub fn idle(captures: &Captures, point: usize, halves: &[Half; 2]) -> Vec<Idle> 
     let ends = |end: usize| flows().map(|flow| flow.ends[end].ip()).collect::<BTreeSet<IpAddr>>();
     let [mut clients, servers] = [ends(0), ends(1)];
     let echoes = captures.points[point].echoes.pairs();
-    let of = |by: IpAddr| -> Vec<(u64, u64)> {
-        echoes.iter().filter(|echo| echo.by == by).map(|echo| (echo.at, echo.back)).collect()
-    };
-    let mut list = Vec::new();
-    for by in echoes.iter().map(|echo| echo.by).collect::<BTreeSet<IpAddr>>() {
-        let is_client = clients.contains(&by) || !servers.contains(&by) && is_towards_server(&of(by), halves);
-        if is_client {
-            clients.insert(by);
-        } else {
-            let trips = spaced(&of(by));
-            list.push(Idle { to: 0, prompt: trips.clone(), trips, handshakes: Vec::new() });
-        }
+    let mut asked: BTreeMap<(IpAddr, IpAddr), Vec<(u64, u64)>> = BTreeMap::new();
+    for echo in &echoes {
+        asked.entry((echo.by, echo.of)).or_default().push((echo.at, echo.back));
     }
+    // By the end that asked, by the end that answered.
+    let mut by_client: BTreeMap<IpAddr, [Vec<(u64, u64)>; 2]> = BTreeMap::new();
+    for ((by, of), trips) in asked {
+        let is_answered = clients.contains(&of) || servers.contains(&by);
+        let is_asked = clients.contains(&by) || servers.contains(&of) || is_towards_server(&trips, halves);
+        let (client, kind) = if is_asked && !is_answered { (by, 0) } else { (of, 1) };
+        clients.insert(client);
+        by_client.entry(client).or_default()[kind].extend(trips);
+    }
+    let mut list = Vec::new();
     for client in clients {
         let own: Vec<&Flow> = flows().filter(|flow| flow.ends[0].ip() == client).collect();
-        list.extend(of_client(&own, &of(client)));
+        list.extend(of_client(&own, by_client.remove(&client).unwrap_or_default()));
     }
     let is_far = |(at, back): &(u64, u64)| (NEAR..=LONGEST).contains(&back.saturating_sub(*at));
     for idle in &mut list {
@@ -75,13 +76,8 @@ fn is_towards_server(trips: &[(u64, u64)], halves: &[Half; 2]) -> bool {
     }
 }
 
-/// The round trips that begin after a silence of the others.
-fn spaced(trips: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    let is_spaced = |index: usize| index == 0 || trips[index].0.saturating_sub(trips[index - 1].1) >= IDLE;
-    (0..trips.len()).filter(|index| is_spaced(*index)).map(|index| trips[index]).collect()
-}
-
-fn of_client(flows: &[&Flow], asked: &[(u64, u64)]) -> [Idle; 2] {
+/// The round trips of one client: `asked` has those of its requests and of requests to it.
+fn of_client(flows: &[&Flow], [asked, answered]: [Vec<(u64, u64)>; 2]) -> [Idle; 2] {
     let mut sent: Vec<u64> = flows
         .iter()
         .flat_map(|flow| {
@@ -90,6 +86,7 @@ fn of_client(flows: &[&Flow], asked: &[(u64, u64)]) -> [Idle; 2] {
             data.chain(server.acks.iter().map(|ack| ack.at)).chain(flow.handshake[0])
         })
         .chain(asked.iter().map(|(at, _)| *at))
+        .chain(answered.iter().map(|(_, back)| *back))
         .collect();
     sent.sort_unstable();
     let is_idle = |at: u64| {
@@ -101,8 +98,9 @@ fn of_client(flows: &[&Flow], asked: &[(u64, u64)]) -> [Idle; 2] {
         let until = sent.partition_point(|other| *other <= at);
         until > 0 && at - sent[until - 1] < RELEASED
     };
-    let asked: Vec<(u64, u64)> = asked.iter().copied().filter(|(at, _)| is_idle(*at)).collect();
-    let mut to_client = Idle { to: 0, trips: Vec::new(), prompt: Vec::new(), handshakes: Vec::new() };
+    let asked: Vec<(u64, u64)> = asked.into_iter().filter(|(at, _)| is_idle(*at)).collect();
+    let answered: Vec<(u64, u64)> = answered.into_iter().filter(|(_, back)| is_idle(*back)).collect();
+    let mut to_client = Idle { to: 0, trips: answered.clone(), prompt: answered, handshakes: Vec::new() };
     let mut to_server = Idle { to: 1, trips: asked.clone(), prompt: asked, handshakes: Vec::new() };
     for flow in flows {
         let [client, server] = &flow.directions;

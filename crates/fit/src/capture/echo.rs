@@ -24,6 +24,8 @@ pub struct Echo {
     pub back: u64,
     /// The end that asked.
     pub by: IpAddr,
+    /// The end that answered.
+    pub of: IpAddr,
 }
 
 /// A UDP flow: the packets, the pairs among them, and the last packet, if it can be a request.
@@ -70,7 +72,7 @@ impl Echoes {
             } else if head[0] == answer
                 && let Some(at) = self.open.remove(&key)
             {
-                self.answered.push(Echo { at, back: packet.at_ns, by: ends[1] });
+                self.answered.push(Echo { at, back: packet.at_ns, by: ends[1], of: ends[0] });
             }
         }
     }
@@ -78,7 +80,9 @@ impl Echoes {
         let flow = self.flows.entry((from.min(to), from.max(to))).or_default();
         flow.packets += 1;
         match flow.open.take() {
-            Some((by, asked)) if by == to.0 => flow.pairs.push(Echo { at: asked, back: at, by }),
+            Some((by, asked)) if by == to.0 => {
+                flow.pairs.push(Echo { at: asked, back: at, by, of: from.0 });
+            }
             _ => flow.open = Some((from.0, at)),
         }
     }

@@ -30,9 +30,9 @@ pub struct Simulated {
 impl Fitted {
     /// Simulates the scenario with the traffic that was measured.
     pub fn simulate(&self, fit: &Fit) -> Result<Simulated, String> {
-        let seconds =
-            |all: &[(f64, f64)]| all.last().map_or(0.0, |(time, _)| *time).clamp(LENGTH_S[0], LENGTH_S[1]);
         if fit.rates.is_empty() {
+            let last = fit.rtts.last().map_or(0.0, |(time, _)| *time);
+            let seconds = last.clamp(LENGTH_S[0], LENGTH_S[1]);
             let spans = fit.rtts.windows(2).map(|pair| pair[1].0 - pair[0].0).collect::<Vec<_>>();
             let interval =
                 crate::estimate::quantile(&spans, 0.5).filter(|span| *span > 0.0).unwrap_or(INTERVAL_S);
@@ -49,7 +49,8 @@ impl Fitted {
         }
         // The transfer begins when the measured one did.
         let most = fit.rates.iter().map(|window| window.mbps).fold(0.0, f64::max);
-        let first = fit.rates.iter().find(|window| window.mbps > BEGUN * most).map_or(0.0, |window| window.time_s);
+        let first =
+            fit.rates.iter().find(|window| window.mbps > BEGUN * most).map_or(0.0, |window| window.time_s);
         let end = fit.rates.last().map_or(0.0, |window| window.time_s).max(first + LENGTH_S[0]);
         let set = [
             format!("station.start={:.0} ms", 1e3 * first),
@@ -61,7 +62,7 @@ impl Fitted {
         let captures = Arc::new(Mutex::new(Captures::default()));
         let own = Arc::clone(&captures);
         let packets =
-            Box::new(move |now: paceline_net::Instant, interface, packet: &paceline_net::Packet| {
+            Box::new(move |now: Instant, interface, packet: &Packet| {
                 if interface == wanted {
                     let mut data = wire::emit(packet);
                     data.truncate(SNAP_LEN);

@@ -132,9 +132,8 @@ fn claims_of_random_cells_are_right() {
     let mut tallies: [Tally; 5] = Default::default();
     for index in 0..CELLS {
         let cell = draw(index);
-        let ping = run_of(20.0, 0.0)
-            + &cell.text
-            + &station("traffic = \"ping\"\nping_interval = \"173 ms\"");
+        let ping =
+            run_of(20.0, 0.0) + &cell.text + &station("traffic = \"ping\"\nping_interval = \"173 ms\"");
         let pings = simulate(&scenario::load("p", &ping, &[]).unwrap(), 1, None, &mut |_| {}).pings;
         let rtt = pings[0].rtt.min_ms;
         let flood = run_of(3.0, 1.0) + &cell.text + &station("traffic = \"udp\"\nudp_rate = \"200 Mb/s\"");

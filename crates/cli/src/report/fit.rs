@@ -81,9 +81,6 @@ pub fn page(fit: &Fit, fitted: &Fitted, simulated: &Simulated, rows: &[Vec<Strin
         + &html::section("Assumed in the scenario", &html::list(&fitted.assumptions))
         + &html::section("Notes", &html::list(&fit.notes))
         + &html::section("Scenario", &html::folded("scenario.toml", &fitted.toml));
-    let about = format!(
-        "{}. The simulation has one transfer and no other traffic.",
-        fit.inputs.join("; ")
-    );
+    let about = format!("{}. The simulation has one transfer and no other traffic.", fit.inputs.join("; "));
     html::still_page("A scenario fitted to a network", &about, &body)
 }

@@ -42,13 +42,13 @@ pub fn find(pairs: &[(u64, u64)], pattern_ms: Option<f64>) -> Option<Estimate<f6
     }
     let start = pairs.iter().map(|(came, _)| *came).min()?;
     let came: Vec<u64> = pairs.iter().map(|(came, _)| came - start).collect();
-    let mut shortest: Vec<(u64, u64)> = pairs.iter().map(|(came, left)| (left - came, left - start)).collect();
+    let mut shortest: Vec<(u64, u64)> =
+        pairs.iter().map(|(came, left)| (left - came, left - start)).collect();
     shortest.sort_unstable();
     shortest.truncate((SHORTEST * pairs.len() as f64).ceil() as usize);
     let left: Vec<u64> = shortest.into_iter().map(|(_, left)| left).collect();
-    let is_narrow = |period: f64| {
-        arc(&left, period) * period <= (NARROW * period).clamp(NARROW_NS[0], NARROW_NS[1])
-    };
+    let is_narrow =
+        |period: f64| arc(&left, period) * period <= (NARROW * period).clamp(NARROW_NS[0], NARROW_NS[1]);
     let is_told = |period: f64| arc(&came, period) >= SPREAD;
     let found = PERIODS.into_iter().rev().find(|period| is_told(*period) && is_narrow(*period))?;
     // Longer periods that are not excluded, because the packets came at one phase of them.

@@ -34,9 +34,8 @@ impl Fit {
             });
             self.rates = windows.collect();
         }
-        let values = |of: fn(&Radio) -> Option<f64>| -> Vec<f64> {
-            series.radio.iter().filter_map(of).collect()
-        };
+        let values =
+            |of: fn(&Radio) -> Option<f64>| -> Vec<f64> { series.radio.iter().filter_map(of).collect() };
         if let Some([mean, deviation]) = log::radio(&values(|radio| radio.sinr_db), "SINR", name) {
             self.sinr_db = better(self.sinr_db.take(), Some(mean));
             self.sinr_deviation_db = better(self.sinr_deviation_db.take(), Some(deviation));

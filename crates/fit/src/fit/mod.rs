@@ -171,8 +171,12 @@ impl Fit {
         let halves = delays::halves(captures, point);
         let is_cell = self.sr_period_ms.is_some()
             || captures.flows.iter().filter(|flow| flow.point == point).any(slots::is_slotted);
-        let found =
-            delays::least(&halves, &uplink::idle(captures, point, &halves), self.sr_period_ms.as_ref(), is_cell);
+        let found = delays::least(
+            &halves,
+            &uplink::idle(captures, point, &halves),
+            self.sr_period_ms.as_ref(),
+            is_cell,
+        );
         let Some([client, server]) = found else { return };
         let confidence = client.confidence.min(server.confidence);
         let total = client.value + server.value;
@@ -287,4 +291,3 @@ impl Fit {
         }
     }
 }
-

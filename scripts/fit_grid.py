@@ -155,7 +155,7 @@ class Grid:
         """Least round trip of pings on the idle path, and capacity by UDP."""
         # As long as the packets of the light traffic; on an idle path, longer ones wait for a second grant.
         payload = 24 if cell.number % 4 == 3 else 56
-        kind = f'traffic = "ping"\nping_interval = "173 ms"\nping_payload = "{payload} B"\n'
+        kind = f'traffic = "ping"\nping_interval = "173.37 ms"\nping_payload = "{payload} B"\n'
         ping = f"[[station]]\n{cell.radio}{kind}"
         file = self.folder / f"ping-{cell.number}.toml"
         file.write_text(scenario(cell, ping, 40, 0))
@@ -174,7 +174,7 @@ class Grid:
         """A capture of a simulation: a light flow, and a bulk transfer beside it."""
         # At the client, its own requests show the uplink: the answers come back.
         way = f'direction = "{"upload" if cell.point == "client" else "download"}"\n'
-        kind = f'traffic = "ping"\nping_interval = "173 ms"\n{way}'
+        kind = f'traffic = "ping"\nping_interval = "173.37 ms"\n{way}'
         if cell.number % 4 == 3:
             kind = f'chunk = "300 B"\nchunk_interval = "211 ms"\nfile = "300 kB"\n{way}'
         light = f"[[station]]\n{cell.radio}{kind}"

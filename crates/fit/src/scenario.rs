@@ -390,7 +390,7 @@ fn idle_rtt(parts: &Parts) -> Option<f64> {
         .filter(|line| !line.starts_with("direction"))
         .fold(String::new(), |text, line| text + line + "\n");
     // At all phases of every period.
-    station += "traffic = \"ping\"\nping_interval = \"173 ms\"\n";
+    station += "traffic = \"ping\"\nping_interval = \"173.37 ms\"\n";
     parts.station = station;
     let scenario = scenario::load("fit", &parts.text(), &[]).ok()?;
     let result = simulate(&scenario, 1, None, &mut |_| {});

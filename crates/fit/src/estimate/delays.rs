@@ -17,8 +17,11 @@ const NEAR_LEAST: usize = 3;
 /// Difference of these from the least, as a share and in ms. Equals the tolerance of a claim.
 const TOLERANCE: f64 = 0.05;
 const TOLERANCE_MS: f64 = 1.0;
-/// Spread of all round trips below which a half has no radio, ms. Chosen: no radio answers within it.
+/// Least round trip below which a half has no radio, ms. Chosen: no radio answers within it.
 const WIRED_MS: f64 = 1.5;
+/// One in so many round trips must be near the least one of such a half. Chosen: an end that acknowledges
+/// every other segment delays half of them.
+const WIRED_SHARE: usize = 5;
 
 /// Samples of the round trip from the point to one end and back.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +96,7 @@ fn of_half(
         sorted.iter().take_while(|rtt| ms(**rtt) <= limit).count()
     };
     let count = all.len();
-    if least < WIRED_MS && near(&all, least) >= count.div_ceil(2) {
+    if least < WIRED_MS && near(&all, least) >= count.div_ceil(WIRED_SHARE) {
         return Some(Estimate::new(least, Confidence::High, format!("the least of {count}")));
     }
     if trips.len() >= FEW {

@@ -11,7 +11,7 @@ use super::{Confidence, Estimate};
 
 /// Periods of NR by length of slots, ns (TS 38.331 §6.3.2, dl-UL-TransmissionPeriodicity): those in use at 30
 /// kHz in FR1, and at 120 kHz in FR2.
-const NR: [(f64, &[f64]); 2] = [(500e3, &[2e6, 2.5e6, 4e6, 5e6, 10e6]), (125e3, &[0.625e6, 1.25e6])];
+const NR: [(f64, &[f64]); 2] = [(500e3, &[2e6, 2.5e6, 5e6]), (125e3, &[0.625e6, 1.25e6])];
 /// Configurations 0 to 6 of LTE (TS 36.211 Table 4.2-2), from the first downlink subframe behind an uplink
 /// one on.
 pub const LTE: [&str; 7] =

@@ -156,6 +156,8 @@ class Grid:
         # As long as the packets of the light traffic; on an idle path, longer ones wait for a second grant.
         payload = 24 if cell.number % 4 == 3 else 56
         kind = f'traffic = "ping"\nping_interval = "173.37 ms"\nping_payload = "{payload} B"\n'
+        # In TDD, requests of the other end come at other phases of the pattern.
+        kind += f'direction = "{"upload" if cell.point == "client" else "download"}"\n'
         ping = f"[[station]]\n{cell.radio}{kind}"
         file = self.folder / f"ping-{cell.number}.toml"
         file.write_text(scenario(cell, ping, 40, 0))

@@ -9,14 +9,15 @@ const PERIODS: [f64; 13] = [0.5e6, 1e6, 2e6, 2.5e6, 4e6, 5e6, 8e6, 10e6, 16e6, 2
 /// Share of the round trips whose phases count: the shortest ones, of which HARQ repeated few.
 const SHORTEST: f64 = 0.4;
 /// Share of these that must be within the arc: others were repeated by HARQ, or met a grant.
-const MOST: f64 = 0.6;
+const MOST: f64 = 0.75;
 /// Largest arc of the period, and least and largest time, that they take. Chosen: spread ones take 60%, and
 /// captures are exact to a tenth of a millisecond.
 const NARROW: f64 = 0.08;
 const NARROW_NS: [f64; 2] = [0.15e6, 1.2e6];
 /// Least arc of the times at which all came. Chosen: half of that of spread ones.
 const SPREAD: f64 = 0.3;
-/// Packets for a claim, and for high confidence. Chosen: five of eight within 8% by chance are one in 9000.
+/// Packets for a claim, and for high confidence. Chosen: of eight, the fastest of twenty, six are at one of
+/// the two phases of twice the period by chance in one of seven cases, of twenty fifteen in one of 50.
 const FEW: usize = 20;
 const MANY: usize = 50;
 

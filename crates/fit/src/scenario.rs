@@ -163,7 +163,7 @@ impl Fit {
             access: cell,
             station,
         };
-        let idle = idle_rtt(&parts)?;
+        let idle = idle_rtt(&parts, self.position)?;
         match &self.base_rtt_ms {
             Some(rtt) => parts.core = hop(1000.0, ((rtt.value - idle) / 2.0).max(0.0)),
             None => assumptions.push("core without delay: the inputs have no round trip".into()),
@@ -322,7 +322,7 @@ impl Fit {
         let rate_keys = self.sinr_keys(sinr);
         parts.access = format!("[cell]\nbandwidth = \"{mhz} MHz\"\n{keys}");
         parts.station = format!("{station}{rate_keys}");
-        let idle = idle_rtt(parts)?;
+        let idle = idle_rtt(parts, self.position)?;
         let rest = (rtt - idle) / 2.0;
         if rest < 0.0 {
             assumptions.push(format!(
@@ -381,7 +381,7 @@ fn hop(capacity: f64, delay_ms: f64) -> String {
 }
 
 /// The least round trip of pings in an idle scenario, ms.
-fn idle_rtt(parts: &Parts) -> Option<f64> {
+fn idle_rtt(parts: &Parts, position: Position) -> Option<f64> {
     let mut parts = parts.clone();
     parts.run = "[run]\nduration = \"20 s\"\nwarmup = \"0 s\"\n".into();
     let mut station: String = parts
@@ -391,6 +391,8 @@ fn idle_rtt(parts: &Parts) -> Option<f64> {
         .fold(String::new(), |text, line| text + line + "\n");
     // At all phases of every period.
     station += "traffic = \"ping\"\nping_interval = \"173.37 ms\"\n";
+    // In TDD, requests of the other end come at other phases of the pattern.
+    station += if position == Position::NearClient { "direction = \"upload\"\n" } else { "" };
     parts.station = station;
     let scenario = scenario::load("fit", &parts.text(), &[]).ok()?;
     let result = simulate(&scenario, 1, None, &mut |_| {});

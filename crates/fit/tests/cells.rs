@@ -132,15 +132,15 @@ fn claims_of_random_cells_are_right() {
     let mut tallies: [Tally; 5] = Default::default();
     for index in 0..CELLS {
         let cell = draw(index);
-        let ping =
-            run_of(20.0, 0.0) + &cell.text + &station("traffic = \"ping\"\nping_interval = \"173.37 ms\"");
+        // Both by the same end: in TDD, requests of the other one come at other phases of the pattern.
+        let way = if cell.at_client { "upload" } else { "download" };
+        let light = format!("traffic = \"ping\"\nping_interval = \"173.37 ms\"\ndirection = \"{way}\"");
+        let ping = run_of(20.0, 0.0) + &cell.text + &station(&light);
         let pings = simulate(&scenario::load("p", &ping, &[]).unwrap(), 1, None, &mut |_| {}).pings;
         let rtt = pings[0].rtt.min_ms;
         let flood = run_of(3.0, 1.0) + &cell.text + &station("traffic = \"udp\"\nudp_rate = \"200 Mb/s\"");
         let flood = simulate(&scenario::load("u", &flood, &[]).unwrap(), 1, None, &mut |_| {});
         let capacity = flood.stations[0].goodput_mbps * 1500.0 / 1472.0;
-        let way = if cell.at_client { "upload" } else { "download" };
-        let light = format!("traffic = \"ping\"\nping_interval = \"173.37 ms\"\ndirection = \"{way}\"");
         let text = run_of(12.0, 1.0) + &cell.text + &station("start = \"5 s\"") + &station(&light);
         let file = captured(
             &text,

@@ -242,7 +242,7 @@ impl Fit {
             }
         }
         let length = Duration::from_millis(100 * self.rates.len() as u64);
-        Trace::of_deliveries(list.into_iter(), length).ok()
+        Trace::of_deliveries(list, length).ok()
     }
     fn buffer(&self, access: &mut String, key: &str, least: f64, assumptions: &mut Vec<String>) {
         match &self.buffer_bytes {

@@ -4,7 +4,7 @@
 use paceline_import::capture::encapsulation;
 use paceline_import::capture::stream::Captured;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Types of echo request and answer in ICMP (RFC 792) and ICMPv6 (RFC 4443 §4.1 and §4.2).
 const TYPES: [(u8, u8); 2] = [(8, 0), (128, 129)];
@@ -41,7 +41,7 @@ struct Datagrams {
 pub struct Echoes {
     open: BTreeMap<(u16, u16), u64>,
     answered: Vec<Echo>,
-    flows: BTreeMap<((IpAddr, u16), (IpAddr, u16)), Datagrams>,
+    flows: BTreeMap<(SocketAddr, SocketAddr), Datagrams>,
 }
 
 impl Echoes {
@@ -63,7 +63,8 @@ impl Echoes {
         let (Some(ends), Some(head)) = (ends, ip.get(header..header + 8)) else { return };
         let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
         if protocol == Some(UDP) {
-            self.on_datagram(packet.at_ns, (ends[0], word(0)), (ends[1], word(2)));
+            let [from, to] = [SocketAddr::new(ends[0], word(0)), SocketAddr::new(ends[1], word(2))];
+            self.on_datagram(packet.at_ns, from, to);
         } else if protocol == Some(ICMP[family]) {
             let (request, answer) = TYPES[family];
             let key = (word(4), word(6));
@@ -76,14 +77,14 @@ impl Echoes {
             }
         }
     }
-    fn on_datagram(&mut self, at: u64, from: (IpAddr, u16), to: (IpAddr, u16)) {
+    fn on_datagram(&mut self, at: u64, from: SocketAddr, to: SocketAddr) {
         let flow = self.flows.entry((from.min(to), from.max(to))).or_default();
         flow.packets += 1;
         match flow.open.take() {
-            Some((by, asked)) if by == to.0 => {
-                flow.pairs.push(Echo { at: asked, back: at, by, of: from.0 });
+            Some((by, asked)) if by == to.ip() => {
+                flow.pairs.push(Echo { at: asked, back: at, by, of: from.ip() });
             }
-            _ => flow.open = Some((from.0, at)),
+            _ => flow.open = Some((from.ip(), at)),
         }
     }
 }

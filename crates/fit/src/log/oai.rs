@@ -59,10 +59,10 @@ pub fn read(text: &str) -> Result<Series, String> {
             row.mcs = mcs(rest);
         } else if rest.starts_with("ulsch_rounds") {
             row.uplink_sinr_db = after(rest, " SNR ");
-        } else if rest.trim_start().starts_with("MAC:") {
-            if let (Some(sent), Some(received)) = (after(rest, "TX"), after(rest, "RX")) {
-                station.bytes.push((time, sent, received));
-            }
+        } else if rest.trim_start().starts_with("MAC:")
+            && let (Some(sent), Some(received)) = (after(rest, "TX"), after(rest, "RX"))
+        {
+            station.bytes.push((time, sent, received));
         }
     }
     let moved = |station: &Station| match (station.bytes.first(), station.bytes.last()) {

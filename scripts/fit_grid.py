@@ -155,7 +155,7 @@ class Grid:
         """Least round trip of pings on the idle path, and capacity by UDP."""
         # As long as the packets of the light traffic; on an idle path, longer ones wait for a second grant.
         payload = 24 if cell.number % 4 == 3 else 56
-        kind = f'traffic = "ping"\nping_interval = "173.37 ms"\nping_payload = "{payload} B"\n'
+        kind = f'traffic = "ping"\nping_interval = "184.72 ms"\nping_payload = "{payload} B"\n'
         # In TDD, requests of the other end come at other phases of the pattern.
         kind += f'direction = "{"upload" if cell.point == "client" else "download"}"\n'
         ping = f"[[station]]\n{cell.radio}{kind}"
@@ -176,7 +176,7 @@ class Grid:
         """A capture of a simulation: a light flow, and a bulk transfer beside it."""
         # At the client, its own requests show the uplink: the answers come back.
         way = f'direction = "{"upload" if cell.point == "client" else "download"}"\n'
-        kind = f'traffic = "ping"\nping_interval = "173.37 ms"\n{way}'
+        kind = f'traffic = "ping"\nping_interval = "184.72 ms"\n{way}'
         if cell.number % 4 == 3:
             kind = f'chunk = "300 B"\nchunk_interval = "211 ms"\nfile = "300 kB"\n{way}'
         light = f"[[station]]\n{cell.radio}{kind}"
@@ -195,7 +195,7 @@ class Grid:
         out = self.folder / f"run-{cell.number}"
         back = "" if cell.upload else "-R"
         # Longer than the round trip, or ping waits for the answers.
-        ping = "ping -i 0.213 -c 80"
+        ping = "ping -i 0.217 -c 80"
         by_client = cell.point == "client"
         asks = f"{ping} 198.18.0.1 >/dev/null & " if by_client else ""
         asked = "" if by_client else f"{ping} 198.18.128.1 & "

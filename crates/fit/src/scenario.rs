@@ -390,7 +390,7 @@ fn idle_rtt(parts: &Parts, position: Position) -> Option<f64> {
         .filter(|line| !line.starts_with("direction"))
         .fold(String::new(), |text, line| text + line + "\n");
     // At all phases of every period.
-    station += "traffic = \"ping\"\nping_interval = \"173.37 ms\"\n";
+    station += "traffic = \"ping\"\nping_interval = \"184.72 ms\"\n";
     // In TDD, requests of the other end come at other phases of the pattern.
     station += if position == Position::NearClient { "direction = \"upload\"\n" } else { "" };
     parts.station = station;

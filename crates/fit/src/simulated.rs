@@ -61,16 +61,15 @@ impl Fitted {
         let wanted = u32::from(fit.position == Position::NearClient);
         let captures = Arc::new(Mutex::new(Captures::default()));
         let own = Arc::clone(&captures);
-        let packets =
-            Box::new(move |now: Instant, interface, packet: &Packet| {
-                if interface == wanted {
-                    let mut data = wire::emit(packet);
-                    data.truncate(SNAP_LEN);
-                    let (at_ns, len) = (now.as_nanos(), packet.len);
-                    let captured = Captured { interface, link: DataLink::RAW, at_ns, data: &data, len };
-                    own.lock().unwrap_or_else(PoisonError::into_inner).on_simulated(&captured);
-                }
-            });
+        let packets = Box::new(move |now: Instant, interface, packet: &Packet| {
+            if interface == wanted {
+                let mut data = wire::emit(packet);
+                data.truncate(SNAP_LEN);
+                let (at_ns, len) = (now.as_nanos(), packet.len);
+                let captured = Captured { interface, link: DataLink::RAW, at_ns, data: &data, len };
+                own.lock().unwrap_or_else(PoisonError::into_inner).on_simulated(&captured);
+            }
+        });
         simulate(&scenario, scenario.run.seed, Some(Capture { packets, blocks: None }), &mut |_| {});
         let captures = std::mem::take(&mut *captures.lock().unwrap_or_else(PoisonError::into_inner));
         let observed = Fit::of(&captures, &[], Vec::new());

@@ -134,7 +134,7 @@ fn claims_of_random_cells_are_right() {
         let cell = draw(index);
         // Both by the same end: in TDD, requests of the other one come at other phases of the pattern.
         let way = if cell.at_client { "upload" } else { "download" };
-        let light = format!("traffic = \"ping\"\nping_interval = \"173.37 ms\"\ndirection = \"{way}\"");
+        let light = format!("traffic = \"ping\"\nping_interval = \"184.72 ms\"\ndirection = \"{way}\"");
         let ping = run_of(20.0, 0.0) + &cell.text + &station(&light);
         let pings = simulate(&scenario::load("p", &ping, &[]).unwrap(), 1, None, &mut |_| {}).pings;
         let rtt = pings[0].rtt.min_ms;

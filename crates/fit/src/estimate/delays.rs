@@ -100,18 +100,19 @@ fn of_half(
         return Some(Estimate::new(least, Confidence::High, format!("the least of {count}")));
     }
     if trips.len() >= FEW {
-        // The least of times that are spread over a period is above its start by a part of it.
-        let wait =
-            sr_period_ms.filter(|period| period.confidence.is_claim()).map_or(0.0, |period| period.value);
         let first = ms(trips[0]);
-        let value = (first - wait / (trips.len() + 1) as f64).max(0.0);
+        // Packets that come later in the period wait less, until the occasion.
+        let gap = sr_period_ms.map_or(0.0, |period| unseen(idle, period.value));
+        let value = (first - gap / 2.0).max(0.0);
         let agree = near(&trips, first);
+        let is_exact = gap / 2.0 <= (TOLERANCE * value).max(TOLERANCE_MS);
         let confidence = match (agree, trips.len()) {
+            _ if !is_exact => Confidence::Low,
             (NEAR_LEAST.., MANY..) => Confidence::High,
             (NEAR_LEAST.., _) => Confidence::Medium,
             _ => Confidence::Low,
         };
-        let from = format!("the least of {} on an idle path", trips.len());
+        let from = format!("the least of {} on an idle path, less than {gap:.1} ms above it", trips.len());
         return Some(Estimate::new(value, confidence, from));
     }
     // Without a radio all packets have the same delay; with one, those of a busy uplink have less.
@@ -122,4 +123,13 @@ fn of_half(
         confidence,
         format!("the least of {count}, of which none are known to be idle"),
     ))
+}
+
+/// The part of the period, in ms, behind the fastest packet in which none came.
+fn unseen(trips: &[(u64, u64)], period_ms: f64) -> f64 {
+    let phase = |at: u64| libm::fmod(ms(at), period_ms);
+    let Some((fastest, _)) = trips.iter().min_by_key(|(at, back)| back - at) else { return 0.0 };
+    let own = phase(*fastest);
+    let ahead = trips.iter().map(|(at, _)| (phase(*at) - own).rem_euclid(period_ms));
+    ahead.filter(|ahead| *ahead > 0.0).fold(period_ms, f64::min)
 }

@@ -8,31 +8,47 @@ use super::{Confidence, Estimate};
 const PERIODS: [f64; 13] = [0.5e6, 1e6, 2e6, 2.5e6, 4e6, 5e6, 8e6, 10e6, 16e6, 20e6, 40e6, 80e6, 160e6];
 /// Share of the round trips whose phases count: the shortest ones, of which HARQ repeated few.
 const SHORTEST: f64 = 0.4;
-/// Share of these that must be within the arc: others were repeated by HARQ, or met a grant.
-const MOST: f64 = 0.75;
-/// Largest arc of the period, and least and largest time, that they take. Chosen: spread ones take 60%, and
-/// captures are exact to a tenth of a millisecond.
+/// Share of these that must be at one phase: others were repeated by HARQ, or met a grant.
+const MOST: f64 = 0.5;
+/// Share of those at one phase of half of the period that must be at one phase of it: at twice the true
+/// period, they are at two. Chosen: of 28 packets, by chance one case in 1000.
+const UNDIVIDED: f64 = 0.8;
+/// Arc of the period, and least and largest time, that counts as one phase. Chosen: captures are exact to a
+/// tenth of a millisecond.
 const NARROW: f64 = 0.08;
 const NARROW_NS: [f64; 2] = [0.15e6, 1.2e6];
 /// Least arc of the times at which all came. Chosen: half of that of spread ones.
 const SPREAD: f64 = 0.3;
-/// Packets for a claim, and for high confidence. Chosen: of eight, the fastest of twenty, six are at one of
-/// the two phases of twice the period by chance in one of seven cases, of twenty fifteen in one of 50.
+/// Packets for a claim, and for high confidence. Chosen: of the fastest eight of twenty, four are within 8%
+/// of a period by chance in one of 300 cases.
 const FEW: usize = 20;
 const MANY: usize = 50;
 
-/// The smallest arc with [`MOST`] of the phases, as a share of the period.
-fn arc(times: &[u64], period: f64) -> f64 {
+/// Phases of a period in order, as shares of it.
+fn phases(times: &[u64], period: f64) -> Vec<f64> {
     let mut phases: Vec<f64> = times.iter().map(|at| (*at as f64 / period).fract()).collect();
     phases.sort_by(f64::total_cmp);
+    phases
+}
+
+/// The smallest arc with half of the phases, as a share of the period.
+fn arc(times: &[u64], period: f64) -> f64 {
+    let phases = phases(times, period);
     let count = phases.len();
-    let take = ((MOST * count as f64).ceil() as usize).max(2);
-    (0..count)
-        .map(|index| {
-            let end = index + take - 1;
-            if end < count { phases[end] - phases[index] } else { 1.0 + phases[end - count] - phases[index] }
-        })
-        .fold(1.0, f64::min)
+    let take = count.div_ceil(2).max(2);
+    let of = |index: usize| {
+        let end = index + take - 1;
+        if end < count { phases[end] - phases[index] } else { 1.0 + phases[end - count] - phases[index] }
+    };
+    (0..count).map(of).fold(1.0, f64::min)
+}
+
+/// The largest share of the times that is at one phase of the period.
+fn mass(times: &[u64], period: f64) -> f64 {
+    let phases = phases(times, period);
+    let width = (NARROW * period).clamp(NARROW_NS[0], NARROW_NS[1]) / period;
+    let of = |first: &f64| phases.iter().filter(|phase| (**phase - first).rem_euclid(1.0) <= width).count();
+    phases.iter().map(of).max().unwrap_or(0) as f64 / phases.len().max(1) as f64
 }
 
 /// Finds the period from pairs: the time at which a packet came, by its cause at the capture point, and the
@@ -48,8 +64,10 @@ pub fn find(pairs: &[(u64, u64)], pattern_ms: Option<f64>) -> Option<Estimate<f6
     shortest.sort_unstable();
     shortest.truncate((SHORTEST * pairs.len() as f64).ceil() as usize);
     let left: Vec<u64> = shortest.into_iter().map(|(_, left)| left).collect();
-    let is_narrow =
-        |period: f64| arc(&left, period) * period <= (NARROW * period).clamp(NARROW_NS[0], NARROW_NS[1]);
+    let is_narrow = |period: f64| {
+        let own = mass(&left, period);
+        own >= MOST && own >= UNDIVIDED * mass(&left, period / 2.0)
+    };
     let is_told = |period: f64| arc(&came, period) >= SPREAD;
     let found = PERIODS.into_iter().rev().find(|period| is_told(*period) && is_narrow(*period))?;
     // Longer periods that are not excluded, because the packets came at one phase of them.
@@ -64,11 +82,10 @@ pub fn find(pairs: &[(u64, u64)], pattern_ms: Option<f64>) -> Option<Estimate<f6
         _ => Confidence::Medium,
     };
     let mut from = format!(
-        "{} packets on an idle uplink: {:.0}% of the fastest {:.0}% within {:.2} ms of the period",
+        "{} packets on an idle uplink: {:.0}% of the fastest {:.0}% at one phase",
         pairs.len(),
-        100.0 * MOST,
+        100.0 * mass(&left, found),
         100.0 * SHORTEST,
-        arc(&left, found) * found / 1e6
     );
     if by_slots {
         from += "; no longer than the pattern, whose slots have the same effect";

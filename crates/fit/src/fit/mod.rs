@@ -284,7 +284,7 @@ impl Fit {
         say(
             claimed,
             "period of scheduling requests: too few packets on an idle uplink, or at one phase; a ping \
-             every 213 ms for 10 s would show it",
+             every 217 ms for 10 s would show it",
         );
         if self.position == Position::NearServer || self.position == Position::NearClient {
             self.unknown.push("delays of core and radio apart: the capture is at one end".into());

@@ -50,7 +50,10 @@ impl Draws {
 
 fn draw(index: u64) -> Cell {
     let mut draws = Draws(0x9e37_79b9_7f4a_7c15 ^ (SEED * 1000 + index).wrapping_mul(0xff51_afd7_ed55_8ccd));
-    (0..8).for_each(|_| drop(draws.unit()));
+    // The first numbers of near seeds are alike.
+    (0..8).for_each(|_| {
+        draws.unit();
+    });
     let kind = KINDS[(draws.unit() * KINDS.len() as f64) as usize];
     let buffer = draws.between(80e3, 400e3).round();
     let core = draws.between(2.0, 30.0);

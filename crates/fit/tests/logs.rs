@@ -186,8 +186,8 @@ fn inputs_that_are_none_are_refused() {
                  UE 2460: MAC: TX 5 RX 6 bytes\ntime,sinr\n{\"ue_list\": [{\"rnti\": 1}]}\n64 bytes from a: seq=1 time=3 ms\n";
     for format in Format::ALL {
         for end in 0..whole.len() {
-            drop(Fitter::new().read_log("log", whole[..end].as_bytes(), Some(format)));
-            drop(Fitter::new().read_log("log", whole[end..].as_bytes(), Some(format)));
+            drop(Fitter::new().read_log("log", &whole.as_bytes()[..end], Some(format)));
+            drop(Fitter::new().read_log("log", &whole.as_bytes()[end..], Some(format)));
         }
     }
 }

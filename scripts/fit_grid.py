@@ -151,14 +151,16 @@ class Grid:
             raise RuntimeError(f"{args}: {run.stderr[-500:]}")
         return run.stdout
 
-    def truth(self, cell: Cell) -> dict[str, float]:
+    def truth(self, cell: Cell, kernel: bool) -> dict[str, float]:
         """Least round trip of pings on the idle path, and capacity by UDP."""
         # As long as the packets of the light traffic; on an idle path, longer ones wait for a second grant.
         payload = 24 if cell.number % 4 == 3 else 56
         kind = f'traffic = "ping"\nping_interval = "184.72 ms"\nping_payload = "{payload} B"\n'
         # In TDD, requests of the other end come at other phases of the pattern.
         kind += f'direction = "{"upload" if cell.point == "client" else "download"}"\n'
-        ping = f"[[station]]\n{cell.radio}{kind}"
+        # The occasions of scheduling requests follow from the index of the station.
+        others = "" if kernel else f'[[station]]\n{cell.radio}direction = "none"\n'
+        ping = f"{others}[[station]]\n{cell.radio}{kind}"
         file = self.folder / f"ping-{cell.number}.toml"
         file.write_text(scenario(cell, ping, 40, 0))
         pings = json.loads(self.paceline("run", str(file), "--json"))
@@ -227,7 +229,7 @@ class Grid:
         self.rows.setdefault(name, []).append((claimed, right, text))
 
     def cell(self, cell: Cell, kernel: bool) -> None:
-        truth = self.truth(cell)
+        truth = self.truth(cell, kernel)
         capture = self.emulated(cell) if kernel else self.simulated(cell)
         fit = self.fit(cell, capture, kernel)
         control = cell.station.rsplit('"', 2)[1]

@@ -138,7 +138,8 @@ fn claims_of_random_cells_are_right() {
         // Both by the same end: in TDD, requests of the other one come at other phases of the pattern.
         let way = if cell.at_client { "upload" } else { "download" };
         let light = format!("traffic = \"ping\"\nping_interval = \"184.72 ms\"\ndirection = \"{way}\"");
-        let ping = run_of(20.0, 0.0) + &cell.text + &station(&light);
+        // The occasions of scheduling requests follow from the index of the station.
+        let ping = run_of(20.0, 0.0) + &cell.text + &station("direction = \"none\"") + &station(&light);
         let pings = simulate(&scenario::load("p", &ping, &[]).unwrap(), 1, None, &mut |_| {}).pings;
         let rtt = pings[0].rtt.min_ms;
         let flood = run_of(3.0, 1.0) + &cell.text + &station("traffic = \"udp\"\nudp_rate = \"200 Mb/s\"");

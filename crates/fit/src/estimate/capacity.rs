@@ -22,6 +22,12 @@ const MANY: usize = 20;
 /// must keep.
 const LARGEST_ERROR: f64 = 0.02;
 
+/// Share of the windows, from the first queue to the last one, that have a queue, for a claim about a rate
+/// that varies, and the ratio of rates from which it does. Chosen: in the rest of the windows the rate may be
+/// higher.
+const LASTING: f64 = 0.8;
+const VARIES: f64 = 1.2;
+
 /// The rate in one window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct WindowRate {
@@ -86,7 +92,12 @@ pub fn capacity(windows: &[WindowRate]) -> Option<Estimate<f64>> {
         / (blocks.len().max(2) - 1) as f64;
     let error = (variance / blocks.len() as f64).sqrt() / mean;
     let spread = quantile(&rates, 0.9)? / quantile(&rates, 0.1)?.max(1e-9);
+    // A queue that comes and goes with the rate shows the low rates.
+    let queued = |window: &WindowRate| window.queued;
+    let span = windows.iter().rposition(queued)? + 1 - windows.iter().position(queued)?;
+    let lasts = windows.iter().filter(|window| window.queued).count() as f64 >= LASTING * span as f64;
     let confidence = match count {
+        _ if !lasts && spread > VARIES => Confidence::Low,
         MANY.. if error <= LARGEST_ERROR => Confidence::High,
         FEW.. if error <= LARGEST_ERROR => Confidence::Medium,
         _ => Confidence::Low,

@@ -169,7 +169,9 @@ class Grid:
         kind = f'traffic = "udp"\ndirection = "{direction}"\nudp_rate = "400 Mb/s"\n'
         flood = f"[[station]]\n{cell.radio}{kind}"
         file = self.folder / f"udp-{cell.number}.toml"
-        file.write_text(scenario(cell, flood, 12, 2))
+        # At the same times: the channel is the same.
+        light = KERNEL_LIGHT if kernel else LIGHT
+        file.write_text(scenario(cell, flood, light + BULK, light))
         totals = json.loads(self.paceline("run", str(file), "--json"))["runs"][0]["stations"][0]
         rate = totals["upload_mbps" if cell.upload else "goodput_mbps"] * 1500 / 1472
         return {"rtt": rtt, "capacity": rate}

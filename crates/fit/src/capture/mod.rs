@@ -89,7 +89,8 @@ impl Captures {
             }
         }
         if !interfaces.is_empty() {
-            let names: Vec<&str> = by_interface.values().map(|point| self.points[*point].name.as_str()).collect();
+            let names: Vec<&str> =
+                by_interface.values().map(|point| self.points[*point].name.as_str()).collect();
             if let Some(wanted) = interfaces.iter().find(|wanted| !names.contains(&wanted.as_str())) {
                 return Err(format!("--interface {wanted}: allowed: {}", names.join(", ")));
             }

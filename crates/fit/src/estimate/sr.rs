@@ -64,9 +64,8 @@ pub fn find(pairs: &[(u64, u64)], pattern_ms: Option<f64>) -> Option<Estimate<f6
     let mut fastest = pairs.to_vec();
     fastest.sort_unstable_by_key(|(came, left)| left - came);
     fastest.truncate((SHORTEST * pairs.len() as f64).ceil() as usize);
-    let [fast, left] = [0, 1].map(|of| -> Vec<u64> {
-        fastest.iter().map(|(came, left)| [*came, *left][of] - start).collect()
-    });
+    let [fast, left] = [0, 1]
+        .map(|of| -> Vec<u64> { fastest.iter().map(|(came, left)| [*came, *left][of] - start).collect() });
     let is_narrow = |period: f64| {
         let own = mass(&left, period);
         own >= MOST && own >= UNDIVIDED * mass(&left, period / 2.0)

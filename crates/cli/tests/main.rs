@@ -10,6 +10,7 @@ mod events;
 mod explain;
 mod explain_grid;
 mod explain_tshark;
+mod fit;
 mod gateway;
 mod gateway_clients;
 mod help;

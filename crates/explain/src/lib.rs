@@ -18,7 +18,7 @@ mod connection;
 mod halves;
 mod quantiles;
 pub mod report;
-mod segment;
+pub mod segment;
 mod sender;
 mod series;
 mod signs;

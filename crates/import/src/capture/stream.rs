@@ -1,6 +1,6 @@
 //! Captures as streams: packed by gzip or xz or plain, of any length, in bounded memory.
 
-use crate::capture::magic::{GZIP, OTHERS, PCAPNG, XZ, is_capture};
+use crate::capture::magic::{self, GZIP, OTHERS, PCAPNG, XZ};
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 pub use pcap_file::DataLink;
@@ -57,6 +57,21 @@ pub fn read(mut file: impl Read, take: impl FnMut(&Captured<'_>)) -> Result<Read
     }
 }
 
+/// Whether a file is a capture, packed or not. A damaged packed file is none.
+pub fn is_capture(mut file: impl Read) -> io::Result<bool> {
+    let (magic, read) = first_bytes(&mut file)?;
+    let whole = io::Cursor::new(magic).take(read as u64).chain(file);
+    let inner =
+        |mut reader: &mut dyn Read| first_bytes(&mut reader).map(|(magic, _)| magic).unwrap_or_default();
+    Ok(magic::is_capture(&if magic.starts_with(GZIP) {
+        inner(&mut MultiGzDecoder::new(whole))
+    } else if magic.starts_with(XZ) {
+        inner(&mut XzReader::new(whole, true))
+    } else {
+        magic
+    }))
+}
+
 fn unpacked(
     mut reader: impl Read,
     packing: &str,
@@ -85,7 +100,7 @@ fn plain(
     reader: impl Read,
     take: impl FnMut(&Captured<'_>),
 ) -> Result<Reading, String> {
-    if !is_capture(&magic) {
+    if !magic::is_capture(&magic) {
         return Err("is no capture; allowed: pcap, pcapng, and these packed by gzip or xz".into());
     }
     if magic.starts_with(&PCAPNG) { pcapng(reader, take) } else { pcap(reader, take) }

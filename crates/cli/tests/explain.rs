@@ -176,7 +176,7 @@ fn an_interface_is_explained_live() {
     host.dir.write("file", vec![0; 3_000_000]);
     let _server = host.serve_files();
     let json = ["explain", "--live", "--interface", "lo", "--for", "4 s", "--json", "--client"];
-    let explained = host.spawn("explain", &[&[PACELINE], &json[..]].concat());
+    let mut explained = host.spawn("explain", &[&[PACELINE], &json[..]].concat());
     let mut downloads = 0;
     while downloads < 8 {
         let got = host.run(&["curl", "-sS", "-o", "got", "http://127.0.0.1:8000/file"]);

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Two stations that load a cell, a link or a direct link.
 const RUN: &str = "[run]\nduration = \"1 s\"\nwarmup = \"100 ms\"\n";
-const NR: &str = "[cell]\nrat = \"nr\"\nbandwidth = \"20 MHz\"\n";
+const NR: &str = "[cell]\nrat = \"nr\"\nbandwidth = \"15 MHz\"\n";
 const LINK: &str =
     "[link]\nqueue = \"100 kB\"\n[link.fixed]\ndownlink_rate = \"10 Mb/s\"\nuplink_rate = \"2 Mb/s\"\n";
 
@@ -40,9 +40,10 @@ const EXCEPTIONS: [(&str, &str); 8] = [
     ),
     (
         "it acts with fading, with more load, or at another SINR",
-        "cell.cqi_period cell.cqi_delay cell.downlink_grants cell.uplink_scheduler cell.uplink_buffer \
-         cell.uplink_64qam cell.pucch_prb cell.nr.uplink_layers cell.nr.uplink_antennas cell.nr.capability \
-         cell.nr.min_k1 cell.nr.k1 sidelink.buffer sidelink.cqi_margin_db sidelink.subchannel",
+        "core.hops.queue_discipline cell.cqi_period cell.cqi_delay cell.downlink_grants \
+         cell.uplink_scheduler cell.uplink_buffer cell.uplink_64qam cell.pucch_prb cell.nr.uplink_layers \
+         cell.nr.uplink_antennas cell.nr.capability cell.nr.min_k1 cell.nr.k1 sidelink.buffer \
+         sidelink.cqi_margin_db sidelink.subchannel",
     ),
     (
         "it acts on the path through the base station, which these pairs do not take",

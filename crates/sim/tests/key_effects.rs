@@ -39,8 +39,9 @@ const EXCEPTIONS: [(&str, &str); 8] = [
          cell.retx_bsr_timer link.fixed.interruption sidelink.fate sidelink.interrupt_harq sidelink.rac_timeout sidelink.max_harq_tx",
     ),
     (
-        "it acts with fading, with more load, or at another SINR",
-        "core.hops.queue_discipline cell.cqi_period cell.cqi_delay cell.downlink_grants \
+        "it acts with fading, with more load, at another SINR, or where the hop is the narrowest part",
+        "core.hops.queue core.hops.queue_discipline core.hops.police.cir core.hops.police.drop_share \
+         core.hops.police.acks_per_rtt cell.cqi_period cell.cqi_delay cell.downlink_grants \
          cell.uplink_scheduler cell.uplink_buffer cell.uplink_64qam cell.pucch_prb cell.nr.uplink_layers \
          cell.nr.uplink_antennas cell.nr.capability cell.nr.min_k1 cell.nr.k1 sidelink.buffer \
          sidelink.cqi_margin_db sidelink.subchannel",

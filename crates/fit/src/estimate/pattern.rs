@@ -39,8 +39,9 @@ const CLEAR: f64 = 2.5;
 /// Squares that any pattern leaves by chance, as a share. Chosen: rates of single slots vary by 3% in the
 /// mean of some seconds.
 const NOISE: f64 = 0.001;
-/// A period of which timestamps of 1 ms show two values only, ms.
-const TWO_BINS: f64 = 2.0;
+/// Least period that timestamps of 1 ms tell from others, ms. Chosen: they show one of 2 ms by two values,
+/// and shorter ones by their beat alone.
+const LEAST_PERIOD: f64 = 2.1;
 /// Deliveries below which nothing is claimed. Chosen: five for each millisecond of the span.
 const FEW: usize = 100;
 
@@ -209,7 +210,7 @@ pub fn find(profiles: &[Profile], link: Link, seen: Seen) -> Option<Estimate<Slo
     let is_clear = alike.len() == 1 || usual.len() == 1;
     let confidence = match alike.len() {
         _ if *rest > LARGEST_REST || count < FEW || !is_clear => Confidence::Low,
-        _ if seen == Seen::Timestamps && (slots.period_ms() - TWO_BINS).abs() < 0.1 => Confidence::Low,
+        _ if seen == Seen::Timestamps && slots.period_ms() < LEAST_PERIOD => Confidence::Low,
         1 if *rest < LARGEST_REST / 2.0 => Confidence::High,
         2.. if *rest > LARGEST_REST / 2.0 => Confidence::Low,
         _ => Confidence::Medium,

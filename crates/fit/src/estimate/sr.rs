@@ -1,7 +1,7 @@
 //! The period of scheduling requests: packets that meet an idle uplink leave at one phase of it, whenever
 //! they came.
 
-use super::{Confidence, Estimate};
+use super::{Confidence, Estimate, quantile};
 
 /// Periods, ns: those of LTE (TS 36.213 Table 10.1.5-1), and in NR multiples of slots up to 1 ms (TS 38.331
 /// SchedulingRequestResourceConfig).
@@ -21,6 +21,9 @@ const NARROW_NS: [f64; 2] = [0.15e6, 1.2e6];
 /// of spread ones, 0.5 and 0.2, which the fastest are before the occasion.
 const SPREAD: f64 = 0.3;
 const SPREAD_FAST: f64 = 0.1;
+/// Least range of the round trips, from the 10th to the 90th percentile, as a share of the period. Chosen:
+/// half of the range of waits that are spread over it, 0.8.
+const WAITING: f64 = 0.4;
 /// Packets for a claim, and for high confidence. Chosen: of the fastest eight of twenty, four are within 8%
 /// of a period by chance in one of 300 cases.
 const FEW: usize = 20;
@@ -66,9 +69,12 @@ pub fn find(pairs: &[(u64, u64)], pattern_ms: Option<f64>) -> Option<Estimate<f6
     fastest.truncate((SHORTEST * pairs.len() as f64).ceil() as usize);
     let [fast, left] = [0, 1]
         .map(|of| -> Vec<u64> { fastest.iter().map(|(came, left)| [*came, *left][of] - start).collect() });
+    // Packets wait for up to a period; on a link without requests, they do not.
+    let waits: Vec<f64> = pairs.iter().map(|(came, left)| (left - came) as f64).collect();
+    let range = quantile(&waits, 0.9)? - quantile(&waits, 0.1)?;
     let is_narrow = |period: f64| {
         let own = mass(&left, period);
-        own >= MOST && own >= UNDIVIDED * mass(&left, period / 2.0)
+        range >= WAITING * period && own >= MOST && own >= UNDIVIDED * mass(&left, period / 2.0)
     };
     let is_told = |period: f64| arc(&came, period) >= SPREAD && arc(&fast, period) >= SPREAD_FAST;
     let found = PERIODS.into_iter().rev().find(|period| is_told(*period) && is_narrow(*period))?;

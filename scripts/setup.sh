@@ -18,7 +18,7 @@ web) tools="$compile python3 node chromium" ;;
 release) tools="cc clang make pkg-config autoreconf autopoint flex bison gawk git python3 ensurepip dpkg-deb
     install strip xz" ;;
 test) tools="$compile c++ ip unshare python3 curl iperf3 wg wireguard-go sgsnemu tshark openssl ss setpriv ethtool
-    ping sysctl nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool chromium
+    ping sysctl nft nginx wget ssh sshd rsync vsftpd psql /usr/lib/postgresql websockets ensurepip promtool chromium
     systemd-analyze" ;;
 package-*) tools="cc clang make pkg-config autoreconf autopoint flex bison gawk git" ;;
 packages-test) tools="mmdebstrap lintian dpkg-deb" ;;
@@ -45,6 +45,7 @@ package_of() {
     ip | ss) echo iproute2 ;;
     ping) echo iputils-ping ;;
     sysctl) echo procps ;;
+    nft) echo nftables ;;
     wg) echo wireguard-tools ;;
     sgsnemu) echo osmo-ggsn ;;
     unshare | setpriv) echo util-linux ;;

@@ -123,21 +123,39 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The totals of `columns` side by side, a line for each of [`rows`]; a line for each column if that would be
-/// wider than a terminal. A figure that was not measured is empty.
+/// The totals of `columns` side by side, a line for each of [`rows`], below headings of several lines if need
+/// be; a line for each column if that would be wider than a terminal. A figure that was not measured is empty.
 pub fn render(columns: &[Column<'_>]) -> String {
     let rows = rows(&columns.iter().map(|column| column.mean).collect::<Vec<_>>());
-    let mut lines = vec![vec![String::new(), String::new()]];
-    lines[0].extend(columns.iter().map(|column| column.name.clone()));
-    for row in &rows {
-        let mut line = vec![row.0.to_owned(), row.1.to_owned()];
-        line.extend(columns.iter().map(|column| column.cell(row)));
-        lines.push(line);
+    let line = |row: &&Row| -> Vec<String> {
+        let cells = columns.iter().map(|column| column.cell(row));
+        [row.0.to_owned(), row.1.to_owned()].into_iter().chain(cells).collect()
+    };
+    let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
+    let name = |column: &Column<'_>| vec![column.name.clone()];
+    let whole = [stacked(2, &columns.iter().map(name).collect::<Vec<_>>()), lines.clone()].concat();
+    if columns.len() == 1 || row_width(&widths(&whole)) <= MAX_WIDTH {
+        return align(&whole, 2);
     }
-    if columns.len() > 1 && row_width(&widths(&lines)) > MAX_WIDTH {
-        return align(&by_column(columns, &rows), 1);
+    let cells = widths(&lines);
+    let broken = |(column, width): (&Column<'_>, &usize)| wrapped(&column.name, *width);
+    let heads: Vec<Vec<String>> = columns.iter().zip(cells.iter().skip(2)).map(broken).collect();
+    let broken = [stacked(2, &heads), lines].concat();
+    if row_width(&widths(&broken)) <= MAX_WIDTH {
+        return align(&broken, 2);
     }
-    align(&lines, 2)
+    align(&by_column(columns, &rows), 1)
+}
+
+/// The lines of headings of one or several lines, which end at the same line, behind `empty` columns.
+fn stacked(empty: usize, heads: &[Vec<String>]) -> Vec<Vec<String>> {
+    let height = heads.iter().map(Vec::len).max().unwrap_or(0);
+    let line = |at: usize| {
+        let cell = |head: &Vec<String>| (at + head.len()).checked_sub(height).map(|at| head[at].clone());
+        let before = std::iter::repeat_n(String::new(), empty);
+        before.chain(heads.iter().map(|head| cell(head).unwrap_or_default())).collect()
+    };
+    (0..height).map(line).collect()
 }
 
 /// A line for each of `columns`, below headings of several lines.
@@ -153,14 +171,7 @@ fn by_column(columns: &[Column<'_>], rows: &[&Row]) -> Vec<Vec<String>> {
         heads.push(wrapped(&heading(row.0, row.1), width));
         lines.iter_mut().zip(cells).for_each(|(line, cell)| line.push(cell));
     }
-    let height = heads.iter().map(Vec::len).max().unwrap_or(0);
-    let head = |at: usize| {
-        let cell = |head: &Vec<String>| (at + head.len()).checked_sub(height).map(|at| head[at].clone());
-        std::iter::once(String::new())
-            .chain(heads.iter().map(|head| cell(head).unwrap_or_default()))
-            .collect()
-    };
-    (0..height).map(head).chain(lines).collect()
+    [stacked(1, &heads), lines].concat()
 }
 
 /// A text in lines of at most `width` characters, or of one word; a text that fits stays as it is.

@@ -26,12 +26,12 @@ fn seed() -> u32 {
 }
 /// A testbed whose round trip of 80 ms lies half between server and gateway and half behind the gateway: in
 /// both namespaces at the ends, a line with a delay connects a pair of devices with the testbed's own.
-struct Town {
+struct Devices {
     testbed: Testbed,
     _lines: [Program; 2],
 }
 
-impl Town {
+impl Devices {
     fn new(size: u64) -> Option<Self> {
         let testbed = Testbed::new(&["python3", "curl", "mount"])?;
         testbed.dir.write("file", random_bytes(size));
@@ -87,7 +87,7 @@ fn metric(testbed: &Testbed, name: &str) -> f64 {
 /// Slow start takes half as long to the gateway as to the device.
 #[test]
 fn an_experiment_shows_the_gain_and_accelerates_all_devices_afterwards() {
-    let Some(Town { testbed, _lines }) = Town::new(300_000) else { return };
+    let Some(Devices { testbed, _lines }) = Devices::new(300_000) else { return };
     let _server = serve(&testbed);
     let mut gateway = testbed.gateway(&testbed.config(METRICS));
     let none = testbed.control(&["experiment"]);
@@ -123,7 +123,7 @@ fn an_experiment_shows_the_gain_and_accelerates_all_devices_afterwards() {
 /// acceleration slows every transfer down.
 #[test]
 fn harm_stops_acceleration_until_the_configuration_is_read_again() {
-    let Some(Town { testbed, _lines }) = Town::new(300_000) else { return };
+    let Some(Devices { testbed, _lines }) = Devices::new(300_000) else { return };
     let _server = serve(&testbed);
     let harmful = "[accelerator]\nflow_buffer = \"16 KiB\"\n";
     let config = testbed.config(&format!("{METRICS}{harmful}"));
@@ -141,9 +141,9 @@ fn harm_stops_acceleration_until_the_configuration_is_read_again() {
     assert_eq!(row(&found, Some("100 kB to 1 MB"), "goodput")["finding"], "worse", "{found}");
     assert!(found["report"]["look"].as_u64() < Some(10), "{found}");
     assert_eq!(metric(&testbed, "paceline_experiment_harmful"), 1.0);
-    wait_for("the connections to be detached", || (testbed.status()["flows"] == 0).then_some(()));
-    let status = testbed.status();
-    assert_eq!((&status["switched_off"], &status["aside"]), (&true.into(), &true.into()), "{status}");
+    let is_off = |status: &Value| status["flows"] == 0 && status["aside"] == true;
+    wait_for("the connections to be detached", || is_off(&testbed.status()).then_some(()));
+    assert_eq!(testbed.status()["switched_off"], true);
     assert_eq!(devices.finish().code, 0);
     // Another gateway stays off too.
     testbed.stop(gateway);
@@ -162,7 +162,7 @@ fn harm_stops_acceleration_until_the_configuration_is_read_again() {
 
 #[test]
 fn an_experiment_goes_on_after_a_restart_and_a_full_disk_does_not_end_it() {
-    let Some(Town { testbed, _lines }) = Town::new(10_000) else { return };
+    let Some(Devices { testbed, _lines }) = Devices::new(10_000) else { return };
     let _server = serve(&testbed);
     testbed.shell(&testbed.middlebox, "mkdir small && mount -t tmpfs -o size=64k none small");
     let file = testbed.dir.join("small").join("experiment.json");
@@ -195,7 +195,7 @@ fn an_experiment_goes_on_after_a_restart_and_a_full_disk_does_not_end_it() {
 /// Twelve pairs of periods of 1.5 s, in which all devices are accelerated or none.
 #[test]
 fn a_switchback_compares_periods_with_acceleration_of_all_and_of_none() {
-    let Some(Town { testbed, _lines }) = Town::new(100_000) else { return };
+    let Some(Devices { testbed, _lines }) = Devices::new(100_000) else { return };
     let _server = serve(&testbed);
     let mut gateway = testbed.gateway(&testbed.config(METRICS));
     let short = testbed.control(&["experiment", "--for", "35 s", "--design", "switchback"]);

@@ -236,8 +236,8 @@ def questions() -> Iterator[str]:
 def measured() -> Iterator[str]:
     """The table of measured networks, unless it is that of its file."""
     page = (REPOSITORY / "docs/validation.md").read_text(encoding="utf-8")
-    if "\n".join(published_lines(REPOSITORY / "docs/figures/measured", short=True)) not in page:
-        yield "docs/validation.md: its table is not that of scripts/published_table.py --short docs/figures/measured"
+    if "\n".join(published_lines(REPOSITORY / "docs/figures/measured")) not in page:
+        yield "docs/validation.md: its table is not that of scripts/published_table.py docs/figures/measured"
 
 
 def main() -> int:

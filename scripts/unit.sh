@@ -2,7 +2,10 @@
 # Runs the tests of the workspace: scripts/unit.sh [OPTIONS OF CARGO, FILTERS]. With cargo-nextest, which
 # scripts/setup.sh test installs, tests in real time run beside those that compute (.config/nextest.toml);
 # without it, cargo runs one program after another.
+#
+# A snapshot that differs fails; INSTA_UPDATE=always writes it anew.
 set -eu
+export INSTA_UPDATE="${INSTA_UPDATE:-no}"
 cd "$(dirname "$0")/.."
 PATH="$PWD/target/python/bin:$HOME/.cargo/bin:$PATH"
 if cargo nextest --version >/dev/null 2>&1; then

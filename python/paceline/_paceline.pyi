@@ -5,6 +5,7 @@ from typing import Any, TypeAlias, final
 
 version: str
 commit: str
+experiments: list[str]
 
 @final
 class Scenario:

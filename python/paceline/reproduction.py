@@ -10,7 +10,7 @@ from paceline.progress import Progress, chosen
 from paceline.runs import _jobs
 from paceline.tables import Table
 
-EXPERIMENTS = ("ack-filter", "accelerator", "calibration", "d2d", "measured", "router", "tdd-pacing")
+EXPERIMENTS = tuple(_paceline.experiments)
 """Names of the experiments (docs/reproduce.md)."""
 
 

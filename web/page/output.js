@@ -16,8 +16,8 @@ import { save } from "./share.js";
 const element = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 /** Figures on the tiles, by their names in the table of totals, with short names. */
 const TILES = [
-    ["goodput", "Goodput"], ["upload", "Upload"], ["RTT, mean", "Round-trip time, mean"],
-    ["RTT, 95th percentile", "Round-trip time, 95%"], ["segments retransmitted", "Retransmitted"],
+    ["goodput", "Goodput"], ["upload", "Upload"], ["RTT after the warm-up, mean", "Round-trip time, mean"],
+    ["RTT after the warm-up, 95th percentile", "Round-trip time, 95%"], ["segments retransmitted", "Retransmitted"],
     ["ACKs sent", "ACKs sent"], ["ACKs discarded", "ACKs dropped by the filter"], ["Jain index", "Fairness (Jain)"],
 ];
 

@@ -5,11 +5,13 @@ use paceline_sim::ScenarioError;
 use paceline_study::InputError;
 use std::process::ExitCode;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Bad usage or input: the user has to change it. Exit code 2.
+    #[error("{0:#}")]
     Input(anyhow::Error),
     /// Any other failure. Exit code 1.
+    #[error("{0:#}")]
     Failed(anyhow::Error),
 }
 
@@ -46,5 +48,23 @@ impl From<InputError> for Failure {
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
         Self::Input(error.into())
+    }
+}
+
+impl From<Failure> for paceline_reproduce::Failure {
+    fn from(failure: Failure) -> Self {
+        Self::Ended(Box::new(failure))
+    }
+}
+
+impl From<paceline_reproduce::Failure> for Failure {
+    fn from(failure: paceline_reproduce::Failure) -> Self {
+        match failure {
+            paceline_reproduce::Failure::Input(error) => error.into(),
+            paceline_reproduce::Failure::Ended(error) => match error.downcast::<Self>() {
+                Ok(failure) => *failure,
+                Err(error) => Self::Failed(anyhow::anyhow!(error)),
+            },
+        }
     }
 }

@@ -6,7 +6,6 @@ mod commands;
 mod failure;
 mod output;
 mod progress;
-mod published;
 mod quantity;
 mod report;
 mod results_folder;

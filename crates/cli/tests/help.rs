@@ -1,26 +1,31 @@
-//! Help beside the options: suggestions for mistyped names, completions, manual pages, and `doctor`.
+//! Help of every command, completions, manual pages, and `doctor`.
 
 use crate::common::{TestDir, parse_json};
+use insta::assert_snapshot;
+
+/// The help of a command and of those below it.
+fn help(dir: &TestDir, command: &[&str], all: &mut String) {
+    let line = [&["paceline"], command, &["--help"]].concat().join(" ");
+    let output = dir.shell(&format!("COLUMNS=100 {}", line.replacen("paceline", "$PACELINE", 1)));
+    assert_eq!(output.code, 0, "{line}: {output:?}");
+    let text = output.stdout;
+    *all += &format!("$ {line}\n{text}\n");
+    let commands = text.split("\nCommands:\n").nth(1).unwrap_or_default();
+    // Names are indented by two spaces, further lines of their descriptions by more.
+    let commands = commands.lines().take_while(|line| !line.is_empty());
+    for line in commands.filter(|line| !line.starts_with("   ")) {
+        match line.split_whitespace().next() {
+            Some("help") | None => {}
+            Some(name) => help(dir, &[command, &[name]].concat(), all),
+        }
+    }
+}
 
 #[test]
-fn mistyped_names_have_suggestions() {
-    let dir = TestDir::new();
-    dir.write("bad.toml", "[cell]\nbandwith = \"20 MHz\"\n[[station]]\n");
-    for (args, part) in [
-        (&["check", "bad.toml"][..], "did you mean cell.bandwidth"),
-        (&["check", "good.toml", "--set", "station.cuont=2"], "did you mean station.count"),
-        (&["check", "good.toml", "--set", "ack_filter.sheme=basic"], "did you mean ack_filter.scheme?"),
-        (&["check", "good.toml", "--set", "ack_filter.scheme=hybird-opt"], "did you mean hybrid-opt?"),
-        (&["check", "good.toml", "--set", "tcp.congestion_control=cubik"], "did you mean cubic?"),
-        (&["run", "uplink-limted"], "did you mean uplink-limited?"),
-        (&["sweep", "good.toml", "--over", "station.cuont=1", "--out", "x"], "did you mean station.count"),
-        (&["swep"], "'sweep'"),
-    ] {
-        let output = dir.paceline(args);
-        assert!(output.code == 2 && output.stderr.contains(part), "{args:?}: {output:?}");
-    }
-    let output = dir.paceline(&["check", "good.toml", "--set", "cell.zzzz=1"]);
-    assert!(output.code == 2 && !output.stderr.contains("did you mean"), "{output:?}");
+fn every_command_has_a_help() {
+    let mut all = String::new();
+    help(&TestDir::new(), &[], &mut all);
+    assert_snapshot!(all);
 }
 
 #[test]

@@ -33,15 +33,14 @@ fn a_run_has_pictures_of_stations_and_of_time_series() {
         let page = page(&dir, out);
         let figures = figures(&page);
         assert!(
-            page.contains("Why TCP is as slow as it is")
-                && page.contains("<td class=\"text wide\">limited by")
+            page.find("over whole connections: TCP is limited by") < page.find("<table>"),
+            "the answer comes first: {page}"
         );
         for title in [
             "Goodput of each station",
-            "ACKs of each station",
+            "Where the round trip passes",
             "What the senders waited for",
             "Congestion window",
-            "ACKs sent",
             "MCS of downlink blocks",
             "MCS of uplink blocks",
         ] {
@@ -76,7 +75,7 @@ fn a_run_without_transfers_has_a_page() {
     dir.paceline_ok(&["run", "good.toml", "--set", "station.start=10 s", "--out", "idle"]);
     let page = page(&dir, "idle");
     assert!(!figures(&page).contains(&"Goodput"), "zeros are not drawn");
-    assert!(!page.contains("Why TCP"), "there are no connections");
+    assert!(!page.contains("TCP is"), "there are no connections");
 }
 
 #[test]
@@ -91,7 +90,7 @@ fn a_sweep_has_lines_over_numbers_and_bars_over_names() {
         let page = page(&dir, folder);
         let figures = figures(&page);
         assert!(figures.contains(&"Goodput of all stations"), "{figures:?}");
-        assert!(figures.contains(&"Fairness: Jain index"), "{figures:?}");
+        assert!(figures.contains(&"Fairness between stations"), "{figures:?}");
         assert!(page.contains("hybrid-opt"));
         assert_eq!(page.contains("±"), folder != "one-seed");
     }
@@ -223,7 +222,8 @@ fn a_calibration_has_a_page() {
     let summary = dir.json("out/summary.json");
     let rows = summary["rows"].as_array().unwrap();
     let values: usize = rows.iter().map(|row| row["values"].as_array().unwrap().len()).sum();
-    assert_eq!(page.matches("<tr>").count(), 1 + values + 1 + rows.len());
+    // A table that is wider than a page has its rows several times.
+    assert!(page.matches("<tr>").count() >= 1 + values + 1 + rows.len());
     for part in ["<svg", "published", "R1-165974", "no spread given", "data-key=\"50\""] {
         assert!(page.contains(part), "{part}: {page}");
     }

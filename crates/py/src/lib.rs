@@ -53,6 +53,7 @@ mod _paceline {
         let origin = paceline_study::origin();
         module.add("version", origin.version)?;
         module.add("commit", origin.commit)?;
+        module.add("experiments", paceline_reproduce::PAPERS.map(|paper| paper.name))?;
         Ok(())
     }
 }

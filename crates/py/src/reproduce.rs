@@ -4,10 +4,12 @@ use crate::error::input_error;
 use crate::run::{Job, Jobs, stopped};
 use crate::table::Table;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
-use paceline_sim::reproduce::{Row, Value};
+use paceline_reproduce::host::{Figures, Setting};
+use paceline_reproduce::table::{COLUMNS, Column};
+use paceline_reproduce::{Failure, Folder, Options, Row, Runner, Value, find};
 use paceline_sim::{RunResult, scenario::Scenario};
-use paceline_study::reproduce::{Options, Runner, run};
-use paceline_study::{Grid, InputError};
+use paceline_study::Grid;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,16 +21,8 @@ struct InMemory {
     progress: Option<Py<PyAny>>,
 }
 
-/// The end of an experiment without rows.
-enum Failure {
-    Input(InputError),
-    Python(PyErr),
-}
-
-impl From<InputError> for Failure {
-    fn from(error: InputError) -> Self {
-        Self::Input(error)
-    }
+fn ended(error: PyErr) -> Failure {
+    Failure::Ended(Box::new(error))
 }
 
 impl InMemory {
@@ -36,12 +30,11 @@ impl InMemory {
         let stop = AtomicBool::new(false);
         let without_samples = |result: RunResult| RunResult { samples: Vec::new(), ..result };
         let runs = Jobs::new(jobs, &stop).run(self.threads, self.progress.as_ref(), &without_samples);
-        runs.map_err(Failure::Python)?.ok_or_else(|| Failure::Python(stopped()))
+        runs.map_err(ended)?.ok_or_else(|| ended(stopped()))
     }
 }
 
 impl Runner for InMemory {
-    type Error = Failure;
     fn sweep(&mut self, _part: &str, grid: &Grid, seeds: u64) -> Result<Vec<Vec<RunResult>>, Failure> {
         let of_point = |scenario: &'_ Scenario| {
             let first = scenario.run.seed;
@@ -61,7 +54,13 @@ impl Runner for InMemory {
         Ok(self.run(vec![Job { scenario, seed, control: None }])?.remove(0))
     }
     fn check(&mut self) -> Result<(), Failure> {
-        Python::attach(|py| py.check_signals()).map_err(Failure::Python)
+        Python::attach(|py| py.check_signals()).map_err(ended)
+    }
+    fn folder(&mut self) -> Option<&mut dyn Folder> {
+        None
+    }
+    fn measure(&mut self, _: &[Setting]) -> Result<Option<Vec<(Setting, Figures)>>, Failure> {
+        Ok(None)
     }
 }
 
@@ -79,17 +78,20 @@ pub fn reproduce(
     jobs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Table, Table)> {
-    let options = Options { quick, seeds, set };
+    let options = Options { quick, seeds, set, parts, ..Options::default() };
     let mut runner = InMemory { threads: jobs, progress };
-    let reproduced =
-        py.detach(|| run(name, &options, &parts, &mut runner)).map_err(|failure| match failure {
-            Failure::Input(error) => input_error(py, &error),
-            Failure::Python(error) => error,
-        })?;
+    let reproduced = py.detach(|| find(name)?.reproduce(&options, &mut runner));
+    let reproduced = reproduced.map_err(|failure| match failure {
+        Failure::Input(error) => input_error(py, &error),
+        Failure::Ended(error) => match error.downcast::<PyErr>() {
+            Ok(error) => *error,
+            Err(error) => PyRuntimeError::new_err(error.to_string()),
+        },
+    })?;
     Ok((reproduced.conditions, values(&reproduced.rows), statements(&reproduced.rows)))
 }
 
-fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> Table {
+fn table(columns: impl IntoIterator<Item = (&'static str, ArrayRef)>) -> Table {
     let columns = columns.into_iter().map(|(name, array)| (name, array, true));
     let batch = RecordBatch::try_from_iter_with_nullable(columns).expect("the columns are equally long");
     Table::of_batches(batch.schema(), vec![batch])
@@ -99,31 +101,20 @@ fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> Table {
 fn values(rows: &[Row]) -> Table {
     let all: Vec<(&Row, &Value)> =
         rows.iter().flat_map(|row| row.values.iter().map(move |v| (row, v))).collect();
-    let text = |of: &dyn Fn(&Row, &Value) -> String| -> ArrayRef {
-        Arc::new(all.iter().map(|(row, value)| Some(of(row, value))).collect::<StringArray>())
-    };
-    let number = |of: &dyn Fn(&Value) -> Option<f64>| -> ArrayRef {
-        Arc::new(all.iter().map(|(_, value)| of(value)).collect::<Float64Array>())
-    };
-    let truth = |of: &dyn Fn(&Row, &Value) -> Option<bool>| -> ArrayRef {
-        Arc::new(all.iter().map(|(row, value)| of(row, value)).collect::<BooleanArray>())
-    };
-    table([
-        ("row", text(&|row, _| row.id.to_owned())),
-        ("quantity", text(&|row, _| row.quantity.clone())),
-        ("value", text(&|_, value| value.name.clone())),
-        ("unit", text(&|_, value| value.unit.to_owned())),
-        ("published", number(&|value| value.published)),
-        ("ours", number(&|value| value.ours.mean)),
-        ("ci95", number(&|value| value.ours.half)),
-        ("difference", number(&Value::difference)),
-        ("difference_percent", number(&Value::difference_percent)),
-        ("spread_low", number(&|value| value.spread.map(|(low, _)| low))),
-        ("spread_high", number(&|value| value.spread.map(|(_, high)| high))),
-        ("within_spread", truth(&|_, value| value.within_spread())),
-        ("holds", truth(&|row, _| row.verdict().map(|(holds, _)| holds))),
-        ("holds_in_ci95", truth(&|row, _| row.verdict().map(|(_, in_ci95)| in_ci95))),
-    ])
+    let all = || all.iter().copied();
+    table(COLUMNS.iter().map(|column| -> (&str, ArrayRef) {
+        match column {
+            Column::Text(name, of) => {
+                (name, Arc::new(all().map(|(row, value)| Some(of(row, value))).collect::<StringArray>()))
+            }
+            Column::Number(name, of) => {
+                (name, Arc::new(all().map(|(_, value)| of(value)).collect::<Float64Array>()))
+            }
+            Column::Truth(name, of) => {
+                (name, Arc::new(all().map(|(row, value)| of(row, value)).collect::<BooleanArray>()))
+            }
+        }
+    }))
 }
 
 /// The published statement and our finding of each row in words.
@@ -135,9 +126,9 @@ fn statements(rows: &[Row]) -> Table {
         Arc::new(rows.iter().map(|row| row.verdict().map(of)).collect::<BooleanArray>())
     };
     table([
-        ("row", text(|row| row.id)),
+        ("row", text(|row| &row.id)),
         ("quantity", text(|row| &row.quantity)),
-        ("published", text(|row| row.published)),
+        ("published", text(|row| &row.published)),
         ("ours", text(|row| &row.why)),
         ("holds", truth(|(holds, _)| holds)),
         ("holds_in_ci95", truth(|(_, in_ci95)| in_ci95)),

@@ -4,7 +4,8 @@
 use crate::table::Column;
 use crate::table::has_figure;
 use paceline_sim::Totals;
-use paceline_study::Paired;
+use paceline_study::paired::Figure;
+use paceline_study::{Difference, Paired};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys in the label of a column at most; results that differ in more keys are labelled by their names.
@@ -12,8 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_LABEL_KEYS: usize = 3;
 /// Keys that a sentence lists at most. Chosen: a sentence of two lines.
 const MAX_LISTED_KEYS: usize = 6;
-/// Part of a figure below which its change is none. Chosen: half of the last digit of a figure with three.
-const LEAST_CHANGE: f64 = 0.005;
 
 /// One of the results.
 #[derive(Clone, Debug)]
@@ -108,10 +107,10 @@ pub fn labels(sides: &[Side], differing: &[String]) -> Vec<String> {
         let mut label = if by_name {
             l.name.clone()
         } else {
-            let part = |key: &String| {
-                format!("{}={}", short(key, differing), l.scenario.get(key).map_or("-", |v| v))
-            };
-            differing.iter().map(part).collect::<Vec<_>>().join(" ")
+            // A key that a scenario lacks has no part in its label, unless nothing else is left.
+            let part = |key: &String| Some(format!("{}={}", short(key, differing), l.scenario.get(key)?));
+            let parts: Vec<String> = differing.iter().filter_map(part).collect();
+            if parts.is_empty() { l.name.clone() } else { parts.join(" ") }
         };
         if !one_mode || l.mode != "simulated" {
             label += &format!(" ({})", l.mode);
@@ -133,18 +132,30 @@ fn short<'a>(key: &'a str, all: &[String]) -> &'a str {
     if same > 1 { key } else { &key[key.rfind('.').map_or(0, |at| at + 1)..] }
 }
 
-/// A figure that [`words`] compares: name, unit, decimals, value.
-type Figure = (&'static str, &'static str, usize, fn(&Totals) -> f64);
-
-/// Chosen: the figures that answer whether a change helps, of those in [`crate::table::ROWS`].
+/// Chosen: the figures that answer whether a change helps, of those in [`crate::table::rows`].
 const FIGURES: [Figure; 7] = [
-    ("Goodput", "Mb/s", 2, |t| t.goodput_mbps),
-    ("Upload", "Mb/s", 2, |t| t.upload_mbps),
-    ("The mean round-trip time", "ms", 1, |t| t.rtt_mean_ms),
-    ("The 95th percentile of the round-trip time", "ms", 1, |t| t.rtt_p95_ms),
-    ("The share of retransmitted segments", "%", 3, |t| 100.0 * t.retransmission_share),
-    ("The number of ACKs sent", "per second", 0, |t| t.acks_sent_per_s),
-    ("The number of ACKs discarded", "per second", 0, |t| t.acks_discarded_per_s),
+    Figure { name: "Goodput", unit: "Mb/s", decimals: 2, of: |t| t.goodput_mbps },
+    Figure { name: "Upload", unit: "Mb/s", decimals: 2, of: |t| t.upload_mbps },
+    Figure { name: "The mean round-trip time", unit: "ms", decimals: 1, of: |t| t.rtt_mean_ms },
+    Figure {
+        name: "The 95th percentile of the round-trip time",
+        unit: "ms",
+        decimals: 1,
+        of: |t| t.rtt_p95_ms,
+    },
+    Figure {
+        name: "The share of retransmitted segments",
+        unit: "%",
+        decimals: 2,
+        of: |t| 100.0 * t.retransmission_share,
+    },
+    Figure { name: "The number of ACKs sent", unit: "per second", decimals: 0, of: |t| t.acks_sent_per_s },
+    Figure {
+        name: "The number of ACKs discarded",
+        unit: "per second",
+        decimals: 0,
+        of: |t| t.acks_discarded_per_s,
+    },
 ];
 
 /// The difference of the second side from the first, a sentence for each statement: the keys, then figures.
@@ -174,28 +185,23 @@ fn keys_in_words(sides: &[Side; 2]) -> String {
 }
 
 /// How a figure changes; none where neither side has it.
-fn change(
-    (name, unit, decimals, of): &Figure,
-    first: &Side,
-    second: &Side,
-    paired: Option<&Paired>,
-) -> Option<String> {
+fn change(figure: &Figure, first: &Side, second: &Side, paired: Option<&Paired>) -> Option<String> {
+    let Figure { name, unit, decimals, of } = *figure;
     let (was, is) = (of(&first.mean), of(&second.mean));
     if (!has_figure(was) && !has_figure(is)) || was.is_nan() || is.is_nan() {
         return None;
     }
-    let (unit, decimals) = (*unit, *decimals);
-    if (is - was).abs() <= LEAST_CHANGE * was.abs() {
+    let difference = Difference { first: was, second: is, mean: is - was, half: None };
+    if difference.is_unchanged(figure) {
         return Some(format!("{name} stays at {is:.decimals$} {unit}."));
     }
     let direction = if is > was { "rises" } else { "falls" };
-    let percent = 100.0 * (is - was).abs() / was.abs();
-    let by = if was == 0.0 { String::new() } else { format!(", by {percent:.0}%") };
+    let by = if was == 0.0 { String::new() } else { format!(", by {}", difference.size(figure)) };
     let half = |side: &Side| side.ci95.as_ref().map(of);
     // Pairs of equal seeds decide; without them, intervals that overlap say little.
     let of_pairs = paired.filter(|paired| paired.ci95.is_some());
     let chance = match (half(first), half(second)) {
-        _ if of_pairs.is_some_and(|paired| paired.difference(*of).may_be_zero()) => {
+        _ if of_pairs.is_some_and(|paired| paired.difference(of).may_be_zero()) => {
             "; by pairs of equal seeds the difference may be zero"
         }
         _ if of_pairs.is_some() => "",
@@ -214,20 +220,6 @@ mod tests {
         let (mean, ci95) = (totals(goodput_mbps), ci95.map(totals));
         let scenario = values(resolved);
         Side { name: "x".into(), mode: "simulated".into(), mean, ci95, scenario, runs: Vec::new() }
-    }
-
-    #[test]
-    fn the_difference_is_told_by_key_and_figure() {
-        let first = side("[ack_filter]\nscheme = \"none\"\n[[station]]\ncount = 2\n", 20.0, None);
-        let second = side("[ack_filter]\nscheme = \"basic\"\n[[station]]\ncount = 2\n", 25.0, None);
-        let said = words(&first, &second);
-        assert_eq!(said[0], "Changed: ack_filter.scheme from none to basic.");
-        assert_eq!(said[1], "Goodput rises from 20.00 to 25.00 Mb/s, by 25%.");
-        assert!(said[2].starts_with("With one seed") && said.len() == 3, "{said:?}");
-        assert_eq!(
-            words(&first, &first)[..2],
-            ["Both have the same scenario.", "Goodput stays at 20.00 Mb/s."]
-        );
     }
 
     #[test]

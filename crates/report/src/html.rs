@@ -9,6 +9,12 @@ const PAGE_STYLE: &str = include_str!("page/page.css");
 const PICTURE_STYLE: &str = include_str!("page/picture.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
+/// Characters of a line of a table at most. Derived: 1200 px by the 9.6 px that a digit of 15 px has in
+/// DejaVu Sans, the widest of the usual fonts; a page is 1280 px wide.
+const MAX_WIDTH: usize = 124;
+/// Characters of a column of sentences at least. Derived: 15 em, as in `page/page.css`.
+const WIDE: usize = 25;
+
 /// A cell of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Cell {
@@ -74,6 +80,12 @@ pub fn list(sentences: &[String]) -> String {
     format!("<ul>\n{items}</ul>\n")
 }
 
+/// A section that answers: sentences, and up to three of `pictures`, which are taken from them.
+pub fn answer(sentences: &[String], pictures: &mut Vec<String>) -> String {
+    let first: String = pictures.drain(..pictures.len().min(3)).collect();
+    list(sentences) + &figures(&first)
+}
+
 /// Pictures side by side; empty without pictures.
 pub fn figures(pictures: &str) -> String {
     if pictures.is_empty() { String::new() } else { format!("<div class=\"figures\">\n{pictures}</div>\n") }
@@ -91,11 +103,46 @@ pub fn standalone(svg: &str) -> String {
     format!("{head}<style>{PICTURE_STYLE}</style>{body}")
 }
 
-/// A table; the first `left` columns are flush left.
+/// A table; the first `left` columns are flush left. A table that is wider than a page becomes several, each
+/// with the first columns.
 pub fn table<C: Clone + Into<Cell>>(head: &[String], lines: &[Vec<C>], left: usize) -> String {
-    let row = |tag: &str, cells: Vec<Cell>| {
-        let cells = cells.into_iter().enumerate().map(|(index, cell)| {
-            let class = [if index < left { "text" } else { "" }, cell.class].join(" ");
+    let lines: Vec<Vec<Cell>> =
+        lines.iter().map(|line| line.iter().cloned().map(Into::into).collect()).collect();
+    blocks(head, &lines, left).iter().map(|columns| block(head, &lines, left, columns)).collect()
+}
+
+/// The columns of each block of a table.
+fn blocks(head: &[String], lines: &[Vec<Cell>], left: usize) -> Vec<Vec<usize>> {
+    // A heading breaks between its words and has the arrow of its order behind it; texts break too.
+    let longest_word = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = lines.iter().filter_map(|line| line.get(column)).map(|cell| match cell.class {
+            "wide" => WIDE,
+            _ if column < left => longest_word(&cell.text),
+            _ => cell.text.chars().count(),
+        });
+        cells.max().unwrap_or(0).max(longest_word(&head[column]) + 2) + 2
+    };
+    let left = left.min(head.len());
+    let first = (0..left).map(width).sum::<usize>();
+    let (mut blocks, mut used) = (vec![(0..left).collect::<Vec<usize>>()], first);
+    for column in left..head.len() {
+        let own = width(column);
+        if used + own > MAX_WIDTH && used > first {
+            blocks.push((0..left).collect());
+            used = first;
+        }
+        used += own;
+        blocks.last_mut().expect("there is a first block").push(column);
+    }
+    blocks
+}
+
+fn block(head: &[String], lines: &[Vec<Cell>], left: usize, columns: &[usize]) -> String {
+    let row = |tag: &str, cells: &[Cell]| {
+        let cells = columns.iter().filter_map(|column| Some((*column, cells.get(*column)?)));
+        let cells = cells.map(|(column, cell)| {
+            let class = [if column < left { "text" } else { "" }, cell.class].join(" ");
             let class = match class.trim() {
                 "" => String::new(),
                 class => format!(" class=\"{class}\""),
@@ -105,9 +152,8 @@ pub fn table<C: Clone + Into<Cell>>(head: &[String], lines: &[Vec<C>], left: usi
         });
         format!("<tr>{}</tr>\n", cells.collect::<String>())
     };
-    let cells = |line: &Vec<C>| line.iter().cloned().map(Into::into).collect::<Vec<Cell>>();
-    let body: String = lines.iter().map(|line| row("td", cells(line))).collect();
-    let head = row("th", head.iter().map(|text| Cell::from(text.as_str())).collect());
+    let body: String = lines.iter().map(|line| row("td", line)).collect();
+    let head = row("th", &head.iter().map(|text| Cell::from(text.as_str())).collect::<Vec<_>>());
     format!("<div class=\"scroll\"><table>\n<thead>{head}</thead>\n<tbody>\n{body}</tbody></table></div>\n")
 }
 

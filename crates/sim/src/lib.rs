@@ -3,8 +3,8 @@
 //! [`scenario`] reads a file; [`Model`] builds its network as nodes of an [`Engine`]: hosts (`endpoints`),
 //! the core network, a proxy if there is one, and the access, a cell or a [`link`]. [`simulate`] runs the
 //! engine, has the model read (`counters`), and computes figures ([`results`]). [`episode`] lets a caller act
-//! between steps of a run, [`event_trace`] has the events of one. [`reproduce`] sets figures beside published
-//! ones. [`cell_facts`] states what follows from a cell's configuration without a run.
+//! between steps of a run, [`event_trace`] has the events of one. [`cell_facts`] states what follows from a
+//! cell's configuration without a run.
 //!
 //! Pure: no sockets, no threads, no wall clock. The emulator runs the same [`Model`] in real time.
 #![forbid(unsafe_code)]
@@ -23,7 +23,6 @@ mod managed;
 pub mod model;
 mod pings;
 mod proxy;
-pub mod reproduce;
 pub mod results;
 mod run;
 

@@ -40,9 +40,10 @@ const EXCEPTIONS: [(&str, &str); 8] = [
     ),
     (
         "it acts with fading, with more load, or at another SINR",
-        "cell.cqi_period cell.cqi_delay cell.downlink_grants cell.uplink_scheduler cell.uplink_buffer \
-         cell.uplink_64qam cell.pucch_prb cell.nr.uplink_layers cell.nr.uplink_antennas cell.nr.capability \
-         cell.nr.min_k1 cell.nr.k1 sidelink.buffer sidelink.cqi_margin_db sidelink.subchannel",
+        "core.hops.queue_discipline cell.cqi_period cell.cqi_delay cell.downlink_grants \
+         cell.uplink_scheduler cell.uplink_buffer cell.uplink_64qam cell.pucch_prb cell.nr.uplink_layers \
+         cell.nr.uplink_antennas cell.nr.capability cell.nr.min_k1 cell.nr.k1 sidelink.buffer \
+         sidelink.cqi_margin_db sidelink.subchannel",
     ),
     (
         "it acts on the path through the base station, which these pairs do not take",

@@ -19,7 +19,6 @@ mod limits_by_side;
 mod links;
 mod lte_tdd;
 mod nr_presets;
-mod path_switch;
 mod pauses;
 mod police;
 mod queues;

@@ -1,8 +1,7 @@
 //! The part that the command line and Python share, between a scenario file and its runs.
 //!
 //! [`scenario_file`] finds and reads scenarios, built-in ones by their names; [`similar`] suggests names for
-//! mistyped ones; [`grid`] makes the points of a sweep; [`paired`] compares results by their seeds;
-//! [`reproduce`] has the plans of published experiments.
+//! mistyped ones; [`grid`] makes the points of a sweep; [`paired`] compares results by their seeds.
 //! The callers run the points: the command line with files for an interruption, Python on threads or on other
 //! machines.
 #![forbid(unsafe_code)]
@@ -11,7 +10,6 @@ pub mod controls;
 mod error;
 pub mod grid;
 pub mod paired;
-pub mod reproduce;
 pub mod scenario_file;
 pub mod similar;
 

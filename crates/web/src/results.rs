@@ -3,7 +3,7 @@
 use crate::scenario::json;
 use paceline_report::compare::{self as comparison, Side};
 use paceline_report::files::files;
-use paceline_report::table::{self, ROWS, has_figure};
+use paceline_report::table;
 use paceline_report::text;
 use paceline_report::{html, journey};
 use paceline_sim::journey::Journey;
@@ -62,7 +62,7 @@ impl Results {
     /// JSON: figures, verdicts, warning, seeds, names of the files.
     pub fn overview(&self) -> String {
         let summary = &self.summary;
-        let figures = ROWS.iter().filter(|row| has_figure((row.3)(&summary.mean)));
+        let figures = table::rows(&[&summary.mean]).into_iter();
         let figures = figures.map(|(name, unit, decimals, value)| {
             let mean = format!("{:.decimals$}", value(&summary.mean));
             let half = summary.ci95.as_ref().map(|ci95| format!(" ± {:.decimals$}", value(ci95)));
@@ -70,7 +70,7 @@ impl Results {
         });
         json(&Overview {
             figures: figures.collect(),
-            verdicts: text::verdict_sentences(summary),
+            verdicts: text::verdict_sentences(&summary.groups),
             warning: summary.warnings(),
             seeds: summary.runs.iter().map(|run| run.seed).collect(),
             files: files(&self.scenario, summary).into_iter().map(|(name, _)| name).collect(),
@@ -111,11 +111,11 @@ pub fn compare(first: &Results, second: &Results) -> String {
     let differences = comparison::differences(&sides);
     let columns = comparison::columns(&sides, &labels, &differences);
     let values = |row: &table::Row| sides.each_ref().map(|side| (row.3)(&side.mean));
-    let rows = ROWS.iter().filter(|row| values(row).into_iter().any(has_figure));
+    let rows = table::rows(&sides.each_ref().map(|side| &side.mean));
     json(&Comparison {
         words: comparison::words(&sides[0], &sides[1]),
         text: table::render(&columns),
-        rows: rows.map(|row| (row.0, row.1, values(row))).collect(),
+        rows: rows.into_iter().map(|row| (row.0, row.1, values(row))).collect(),
         labels,
     })
 }

@@ -7,7 +7,7 @@ use super::run::{DISTRIBUTIONS, MIN_STATIONS};
 use paceline_report::compare::{self as comparison, Side};
 use paceline_report::html;
 use paceline_report::picture::{Chart, Kind, Series, steps};
-use paceline_report::table::{ROWS, has_figure};
+use paceline_report::table;
 use paceline_sim::results::StationResult;
 
 /// A results folder.
@@ -27,22 +27,23 @@ pub fn page(key: &str, columns: &[Column], about: &str, sentences: &[String]) ->
     let point =
         |column: &Column| (vec![column.value.clone()], column.side.mean.clone(), column.side.ci95.clone());
     let points: Vec<_> = columns.iter().map(point).collect();
-    let body = html::section("Differences by pairs of equal seeds", &html::list(sentences))
-        + &html::section("Totals", &table(columns))
-        + &html::section("Pictures", &html::figures(&figures::pictures(&[key], &points)))
+    let mut pictures = figures::pictures(&[key], &points);
+    let body = html::section("Differences by pairs of equal seeds", &html::answer(sentences, &mut pictures))
+        + &html::section("Totals", &totals(columns))
+        + &html::section("Pictures", &html::figures(&pictures.concat()))
         + &html::section("Distributions over the stations", &html::figures(&distributions(columns)));
     html::page("comparison", about, &body)
 }
 
-fn table(columns: &[Column]) -> String {
+fn totals(columns: &[Column]) -> String {
     let sides: Vec<Side> = columns.iter().map(|column| column.side.clone()).collect();
     let labels: Vec<String> = columns.iter().map(|column| column.label.clone()).collect();
     let differences = comparison::differences(&sides);
     let columns = comparison::columns(&sides, &labels, &differences);
     let mut head = vec![String::from("figure"), String::from("unit")];
     head.extend(columns.iter().map(|column| column.name.clone()));
-    let shown = ROWS.iter().filter(|row| columns.iter().any(|column| has_figure((row.3)(column.mean))));
-    let lines = shown.map(|row| {
+    let shown = table::rows(&columns.iter().map(|column| column.mean).collect::<Vec<_>>());
+    let lines = shown.into_iter().map(|row| {
         let names = [row.0.to_owned(), row.1.to_owned()];
         names.into_iter().chain(columns.iter().map(|column| column.cell(row))).collect::<Vec<String>>()
     });

@@ -6,9 +6,9 @@ use paceline_sim::scenario::Stations;
 use paceline_sim::{RunResult, Scenario};
 use std::fmt::Write;
 
-/// Half the width of the picture in SVG user units, and its margin. Chosen: twice the map of the stations.
-const HALF_WIDTH: f64 = 400.0;
-const MARGIN: f64 = 40.0;
+/// Half the width of the picture in SVG user units, and its margin. Chosen: those of the map of the stations.
+const HALF_WIDTH: f64 = 200.0;
+const MARGIN: f64 = 30.0;
 /// Colours of lines and marks in `page/picture.css`.
 const COLOURS: usize = 7;
 
@@ -82,7 +82,7 @@ fn mark(handover: &HandoverResult, group: usize, at: impl Fn((f64, f64)) -> (f64
         _ => format!("f{} faded", group % COLOURS),
     };
     Some(format!(
-        "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"6\"><title>station {}, {:.2} s: cell {} to {}, \
+        "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"><title>station {}, {:.2} s: cell {} to {}, \
          {}, {}{silent}, {} packets dropped, {} forwarded</title></circle>",
         handover.station,
         handover.time_s,

@@ -10,12 +10,12 @@ type Figure = (&'static str, &'static str, usize, fn(&GroupFigures) -> f64);
 
 /// The figures of the table and the pictures. Chosen: those that differ between congestion controls.
 const FIGURES: [Figure; 6] = [
-    ("Goodput of a group", "Mb/s", 2, |g| g.goodput_mbps),
     ("Goodput per station", "Mb/s", 2, |g| g.goodput_per_station_mbps),
-    ("Upload of a group", "Mb/s", 2, |g| g.upload_mbps),
     ("Mean round-trip time of a group", "ms", 1, |g| g.rtt_mean_ms),
     ("Segments retransmitted of a group", "%", 3, |g| 100.0 * g.retransmission_share),
-    ("Fairness in a group: Jain index", "Jain index", 4, |g| g.jain_index),
+    ("Goodput of a group", "Mb/s", 2, |g| g.goodput_mbps),
+    ("Upload of a group", "Mb/s", 2, |g| g.upload_mbps),
+    ("Fairness in a group", "Jain index", 4, |g| g.jain_index),
 ];
 
 /// The names of the groups over several points: a group's name where all points have it, else the key of its
@@ -53,10 +53,10 @@ pub fn table(groups: &[GroupResult]) -> String {
 
 /// A picture of each figure over the swept keys, with a line or bar for each group; empty with one group.
 /// `points` are the values of the keys and the groups at each point.
-pub fn pictures(keys: &[Key], points: &[(&[String], &[GroupMeans])]) -> String {
+pub fn pictures(keys: &[Key], points: &[(&[String], &[GroupMeans])]) -> Vec<String> {
     let groups = points.iter().map(|(_, groups)| groups.len()).max().unwrap_or(0);
     if groups < 2 {
-        return String::new();
+        return Vec::new();
     }
     let mut keys = keys.to_vec();
     // First, so that bars stand over the values of a swept key.
@@ -77,5 +77,5 @@ pub fn pictures(keys: &[Key], points: &[(&[String], &[GroupMeans])]) -> String {
         let figure = over_keys::Figure { title, unit, most };
         over_keys::pictures(&keys, &points.collect::<Vec<_>>(), &figure)
     };
-    FIGURES.iter().map(picture).collect()
+    FIGURES.iter().map(picture).filter(|picture| !picture.is_empty()).collect()
 }

@@ -3,21 +3,17 @@
 pub mod compare;
 mod drive;
 mod figures;
-pub mod gain_map;
 pub mod groups;
 mod kernel;
 mod map;
 mod over_keys;
-pub mod path_switch;
-mod reproduce;
 mod run;
 mod sweep;
 
-pub use paceline_report::picture::Panel;
-
 use crate::failure::{Failure, Outcome};
 use crate::scenario_args::{self, ScenarioArgs};
-use paceline_report::{html, over_time, picture};
+use paceline_report::{html, picture};
+use paceline_reproduce::page::Stored;
 use paceline_sim::cell_facts::CellFacts;
 use paceline_sim::link::Trace;
 use serde::de::DeserializeOwned;
@@ -29,24 +25,11 @@ pub fn page(folder: &Path) -> Outcome<String> {
         text("sweep.json").map(|text| parse::<sweep::Sweep>(folder, "sweep.json", &text)).transpose()?;
     match (text("summary.json"), swept) {
         (Some(summary), Some(swept)) => {
-            let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
+            let rows: Stored = parse(folder, "summary.json", &summary)?;
             Ok(rows.page(&swept.about(), &(rows.pictures() + &swept.body(folder))))
         }
-        (Some(summary), None)
-            if ["calibration", "measured", "router", "tdd-pacing"]
-                .iter()
-                .any(|name| summary.contains(&format!("\"reproduces\": \"{name}\""))) =>
-        {
-            let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
-            Ok(rows.page(&rows.about(), &rows.pictures()))
-        }
-        (Some(summary), None)
-            if ["accelerator", "d2d"]
-                .iter()
-                .any(|name| summary.contains(&format!("\"reproduces\": \"{name}\""))) =>
-        {
-            let rows: reproduce::Reproduced = parse(folder, "summary.json", &summary)?;
-            parts(folder, &rows)
+        (Some(summary), None) if summary.contains("\"reproduces\": ") => {
+            parts(folder, &parse(folder, "summary.json", &summary)?)
         }
         (Some(summary), None) => {
             let run: run::Run = parse(folder, "summary.json", &summary)?;
@@ -65,33 +48,24 @@ pub fn page(folder: &Path) -> Outcome<String> {
     }
 }
 
-/// The page of an experiment with several sweeps and runs, each in a folder of its own.
-fn parts(folder: &Path, rows: &reproduce::Reproduced) -> Outcome<String> {
+/// The page of an experiment; its sweeps and runs each have a folder of their own.
+fn parts(folder: &Path, rows: &Stored) -> Outcome<String> {
     let mut body = rows.pictures();
     for name in &rows.over_time {
         let folder = folder.join(name);
         let Ok(summary) = std::fs::read_to_string(folder.join("summary.json")) else { continue };
         let run: run::Run = parse(&folder, "summary.json", &summary)?;
         let timeseries = std::fs::read_to_string(folder.join("timeseries.csv")).ok();
-        body += &html::section(name, &run.over_time(timeseries.as_deref(), scenario_of(&folder).as_ref()));
+        let pictures = run.over_time(timeseries.as_deref(), scenario_of(&folder).as_ref());
+        body += &html::section(name, &html::figures(&pictures.concat()));
     }
-    for name in &rows.parts {
+    for name in rows.tables() {
         let folder = folder.join(name);
         let Ok(text) = std::fs::read_to_string(folder.join("sweep.json")) else { continue };
         let swept: sweep::Sweep = parse(&folder, "sweep.json", &text)?;
         body += &html::section(name, &swept.table());
     }
     Ok(rows.page(&rows.about(), &body))
-}
-
-/// Packets over the slots of a cell as an SVG file.
-pub fn packets(title: &str, facts: &CellFacts, panels: &[Panel], span_ms: f64, quantity: &str) -> String {
-    html::standalone(&picture::packets(title, facts, panels, span_ms, quantity))
-}
-
-/// Rates in Mb/s over time in s as an SVG file: named lines.
-pub fn rates_over_time(title: &str, lines: &[(String, Vec<(f64, f64)>)]) -> String {
-    html::standalone(&over_time::rates(title, lines).svg())
 }
 
 /// The slots of a cell as an SVG file.

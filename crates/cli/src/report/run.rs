@@ -4,10 +4,11 @@ use super::drive;
 use super::groups;
 use super::kernel;
 use super::map;
-use paceline_report::html::{self, Cell};
+use paceline_report::html;
 use paceline_report::over_time;
 use paceline_report::picture::{Chart, Kind, Mark, Series, Style, steps};
 use paceline_report::table;
+use paceline_report::text::verdict_sentences;
 use paceline_sim::results::{GroupResult, LimitShares, RadioDelays, RunGroup, StationResult};
 use paceline_sim::{Origin, RunResult, Scenario, Totals};
 use serde::Deserialize;
@@ -55,8 +56,10 @@ impl Run {
         resolved: Option<&str>,
         scenario: Option<&Scenario>,
     ) -> String {
-        let link = scenario.is_some_and(|scenario| scenario.cell().is_none());
-        let filter = if link { String::new() } else { format!(", ACK filter {}", self.scheme) };
+        let filter = match self.scheme.as_str() {
+            "basic" => String::new(), // no filter
+            scheme => format!(", ACK filter {scheme}"),
+        };
         let runs = match self.runs.len() {
             1 => format!("seed {}", self.runs[0].seed),
             n => format!("{n} seeds, mean ± 95% confidence interval"),
@@ -69,16 +72,22 @@ impl Run {
             self.paceline.version,
             self.paceline.commit
         );
-        let mut body = html::section("Figures", &self.totals());
-        body += &html::section("Groups of stations", &groups::table(&self.groups));
-        body += &html::section("Why TCP is as slow as it is", &self.limits());
         let connections: Vec<_> = self.runs.iter().flat_map(|run| run.kernel_connections.clone()).collect();
+        let mut over_time = self.over_time(timeseries, scenario);
+        let mut limits = self.limits();
+        // Goodput and round-trip time over time, and where the round trip passes.
+        let mut pictures: Vec<String> = over_time.drain(..over_time.len().min(2)).collect();
+        pictures.append(&mut limits);
+        let mut body = html::section("Result", &html::answer(&self.sentences(), &mut pictures));
+        body += &html::section("Groups of stations", &groups::table(&self.groups));
+        body += &html::section("Figures", &self.totals());
+        body += &html::section("What limits TCP", &html::figures(&pictures.concat()));
         body += &html::section("Connections of real programs", &kernel::table(&connections));
         body += &html::section("Station by station", &self.stations());
         let drive = scenario.zip(self.runs.first()).and_then(|(scenario, run)| drive::figure(scenario, run));
         body += &html::section("Drive", &drive.map(|map| html::figures(&map)).unwrap_or_default());
         body += &html::section("Distributions over the stations", &html::figures(&self.distributions()));
-        body += &html::section("Over time", &self.over_time(timeseries, scenario));
+        body += &html::section("Over time", &html::figures(&over_time.concat()));
         if let Some(text) = resolved {
             body += &html::section("Scenario", &html::folded("Every value, defaults included", text));
         }
@@ -86,7 +95,7 @@ impl Run {
     }
 
     fn totals(&self) -> String {
-        let lines = table::ROWS.iter().filter(|(_, _, _, value)| table::has_figure(value(&self.mean)));
+        let lines = table::rows(&[&self.mean]).into_iter();
         let lines = lines.map(|(name, unit, decimals, value)| {
             let mut line = vec![(*name).to_owned(), format!("{:.decimals$}", value(&self.mean))];
             line.extend(self.ci95.as_ref().map(|ci95| format!("± {:.decimals$}", value(ci95))));
@@ -99,28 +108,32 @@ impl Run {
         html::table(&head, &lines.collect::<Vec<_>>(), 1)
     }
 
-    /// Limits of the connections of each group of stations: verdict, senders' time, parts of the round
-    /// trip.
-    fn limits(&self) -> String {
-        if self.groups.is_empty() {
-            return String::new();
-        }
-        let head = ["TCP is", "stations", "connections", "RTT, ms"].map(String::from);
-        let lines = self.groups.iter().map(|group| {
-            let name = group.label();
-            let verdict = Cell { class: "wide", ..Cell::from(group.verdict.as_str()) };
-            let figures = [group.flows.to_string(), format!("{:.1}", group.mean.rtt_mean_ms)];
-            [verdict, name.into()].into_iter().chain(figures.map(Cell::from)).collect::<Vec<Cell>>()
-        });
-        let table = html::table(&head, &lines.collect::<Vec<_>>(), 2);
-        let chart = |title: &str, y: &str, names: &[&str], of: fn(&GroupResult) -> Vec<f64>| {
+    /// Goodput, round-trip time and retransmissions, and the verdict on each group of stations.
+    fn sentences(&self) -> Vec<String> {
+        let Totals { goodput_mbps, upload_mbps, rtt_mean_ms, retransmission_share, .. } = self.mean;
+        let figures = [
+            ("goodput", goodput_mbps, format!("{goodput_mbps:.2} Mb/s")),
+            ("upload", upload_mbps, format!("{upload_mbps:.2} Mb/s")),
+            ("RTT after the warm-up", rtt_mean_ms, format!("{rtt_mean_ms:.1} ms")),
+            ("segments retransmitted", retransmission_share, format!("{:.3}%", 100.0 * retransmission_share)),
+        ];
+        let said = figures.iter().filter(|(_, value, _)| table::has_figure(*value));
+        let said: Vec<String> = said.map(|(name, _, text)| format!("{name} {text}")).collect();
+        let all = format!("{}: {}.", paceline_report::count(self.stations, "station"), said.join(", "));
+        let totals = (!said.is_empty()).then_some(all);
+        totals.into_iter().chain(verdict_sentences(&self.groups)).collect()
+    }
+
+    /// Pictures of the limits of each group of stations: parts of the round trip, senders' time.
+    fn limits(&self) -> Vec<String> {
+        let chart = |title: &str, y: &str, names: &[&str], of: &dyn Fn(&GroupResult) -> Vec<f64>| {
             let mark = |index: usize, (at, group): (usize, &GroupResult)| Mark {
                 x: at as f64,
                 y: 100.0 * of(group)[index],
                 half: None,
             };
             let series = names.iter().enumerate().map(|(index, name)| Series {
-                name: name.replace('_', " "),
+                name: name.replace('_', " ").replace("harq", "HARQ"),
                 marks: self.groups.iter().enumerate().map(|group| mark(index, group)).collect(),
                 kind: Kind::Ours,
             });
@@ -132,60 +145,82 @@ impl Run {
                 categories: self.groups.iter().map(GroupResult::label).collect(),
                 series: series.collect(),
                 style: Style::Stacked,
-                most: f64::INFINITY,
+                most: 100.0,
                 from_zero: true,
                 counts_from: None,
             };
             chart.figure()
         };
+        // The parts that the cell measures and the rest; a link measures none.
+        let parts = |group: &GroupResult| {
+            let mut parts = group.round_trip.values();
+            let radio: f64 = parts.iter().sum();
+            parts.push(if radio > 0.0 { 1.0 - radio } else { 0.0 });
+            parts
+        };
+        let names = [RadioDelays::NAMES, &["propagation, wired path, delayed ACKs"]].concat();
         let pictures = [
-            chart("What the senders waited for", "% of time", LimitShares::NAMES, |g| g.limits.values()),
-            chart("Where the round trip passes", "% of RTT", RadioDelays::NAMES, |g| g.round_trip.values()),
+            chart("Where the round trip passes", "% of RTT, over whole connections", &names, &parts),
+            chart("What the senders waited for", "% of time", LimitShares::NAMES, &|g| g.limits.values()),
         ];
-        format!("{table}{}", html::figures(&pictures.concat()))
+        pictures.into_iter().filter(|picture| !picture.is_empty()).collect()
     }
 
+    /// Names of the groups of stations.
+    fn group_names(&self) -> Vec<String> {
+        self.runs.first().map_or(&[][..], |run| &run.groups).iter().map(RunGroup::label).collect()
+    }
+
+    /// Bars of the stations' means over the seeds, in the colours of their groups.
     fn stations(&self) -> String {
-        let count = self.runs.iter().map(|run| run.stations.len()).max().unwrap_or(0);
-        let mean = |value: fn(&StationResult) -> f64| {
-            let mark = |station: usize| {
-                let values = self.runs.iter().filter_map(|run| run.stations.get(station)).map(value);
-                let (n, sum) = values.fold((0.0, 0.0), |(n, sum), value| (n + 1.0, sum + value));
-                Mark { x: station as f64, y: sum / n, half: None }
-            };
-            (0..count).map(mark).collect::<Vec<Mark>>()
+        let stations = self.runs.iter().map(|run| &run.stations).max_by_key(|stations| stations.len());
+        let group_of: Vec<usize> = stations.into_iter().flatten().map(|station| station.group).collect();
+        let names = self.group_names();
+        let mean = |value: fn(&StationResult) -> f64, station: usize| {
+            let values = self.runs.iter().filter_map(|run| run.stations.get(station)).map(value);
+            let (n, sum) = values.fold((0.0, 0.0), |(n, sum), value| (n + 1.0, sum + value));
+            Mark { x: station as f64, y: sum / n, half: None }
         };
-        let series = |name: &str, value| Series { name: name.into(), marks: mean(value), kind: Kind::Ours };
-        let chart = |title: &str, y: &str, style, series: Vec<Series>| Chart {
+        // Each station has a bar in one of these series: they stack without one upon another.
+        let of_groups = |value: fn(&StationResult) -> f64| {
+            let series = |group: usize| {
+                let own = (0..group_of.len()).filter(|station| group_of[*station] == group);
+                let name = if names.len() > 1 { names[group].clone() } else { String::from("sent") };
+                let kind = Kind::of_keys((group, names.len()), (0, 1));
+                Series { name, marks: own.map(|station| mean(value, station)).collect(), kind }
+            };
+            (0..names.len()).map(series).collect::<Vec<Series>>()
+        };
+        let chart = |title: &str, y: &str, series: Vec<Series>| Chart {
             title: title.into(),
             x: String::from("station"),
             y: y.into(),
-            categories: (0..count).map(|station| station.to_string()).collect(),
+            categories: (0..group_of.len()).map(|station| station.to_string()).collect(),
             series,
-            style,
+            style: Style::Stacked,
             most: f64::INFINITY,
             from_zero: true,
             counts_from: None,
         };
-        let mut goodput = vec![series("download", |s| s.goodput_mbps)];
-        if self.mean.upload_mbps > 0.0 {
-            goodput.push(series("upload", |s| s.upload_mbps));
-        }
-        let acks =
-            vec![series("sent", |s| s.acks_sent as f64), series("discarded", |s| s.acks_discarded as f64)];
-        let pictures = [
-            chart("Goodput of each station", "Mb/s", Style::Bars, goodput),
-            chart("ACKs of each station", "ACKs", Style::Stacked, acks),
-            chart("Mean round-trip time", "ms", Style::Bars, vec![series("RTT", |s| s.rtt_mean_ms)]),
-            chart(
-                "Mean MCS",
-                "MCS index",
-                Style::Bars,
-                vec![series("downlink", |s| s.downlink_mcs), series("uplink", |s| s.uplink_mcs)],
-            ),
+        let mut charts = vec![
+            chart("Goodput of each station", "Mb/s", of_groups(|s| s.goodput_mbps)),
+            chart("Upload of each station", "Mb/s", of_groups(|s| s.upload_mbps)),
+            chart("Mean round-trip time of each station", "ms", of_groups(|s| s.rtt_mean_ms)),
+            chart("Mean downlink MCS of each station", "MCS index", of_groups(|s| s.downlink_mcs)),
+            chart("Mean uplink MCS of each station", "MCS index", of_groups(|s| s.uplink_mcs)),
         ];
+        if table::shows_acks(&self.mean) {
+            let mut acks = of_groups(|s| s.acks_sent as f64);
+            let marks = (0..group_of.len()).map(|station| mean(|s| s.acks_discarded as f64, station));
+            acks.push(Series {
+                name: String::from("discarded"),
+                marks: marks.collect(),
+                kind: Kind::Published,
+            });
+            charts.push(chart("ACKs of each station", "ACKs", acks));
+        }
         let map = self.runs.first().and_then(|run| map::figure(&run.stations)).unwrap_or_default();
-        let bars = pictures.iter().filter(|_| count <= MAX_BARS).map(Chart::figure);
+        let bars = charts.iter().filter(|_| group_of.len() <= MAX_BARS).map(Chart::figure);
         html::figures(&(bars.collect::<String>() + &map))
     }
 
@@ -198,8 +233,7 @@ impl Run {
         let mut groups: Vec<usize> = stations().map(|station| station.group).collect();
         groups.sort_unstable();
         groups.dedup();
-        let names: Vec<String> =
-            self.runs.first().map_or(&[][..], |run| &run.groups).iter().map(RunGroup::label).collect();
+        let names = self.group_names();
         let picture = |(title, unit, value): &StationFigure| {
             let series = groups.iter().map(|group| Series {
                 name: names.get(*group).cloned().unwrap_or_default(),
@@ -214,15 +248,11 @@ impl Run {
         DISTRIBUTIONS.iter().map(picture).collect()
     }
 
-    /// Pictures over time of the first seed.
-    pub fn over_time(&self, timeseries: Option<&str>, scenario: Option<&Scenario>) -> String {
-        let (Some(run), Some(timeseries)) = (self.runs.first(), timeseries) else { return String::new() };
+    /// Pictures over time of the first seed, goodput and round-trip time first.
+    pub fn over_time(&self, timeseries: Option<&str>, scenario: Option<&Scenario>) -> Vec<String> {
+        let (Some(run), Some(timeseries)) = (self.runs.first(), timeseries) else { return Vec::new() };
         let warmup = scenario.map(|scenario| scenario.run.warmup.as_secs_f64());
         let counts_from = run.measured_from_s.or(warmup);
-        let pictures = over_time::figures(timeseries, run.seed, scenario, counts_from);
-        if self.runs.len() > 1 && !pictures.is_empty() {
-            return format!("<p>Seed {}.</p>\n{pictures}", run.seed);
-        }
-        pictures
+        over_time::figures(timeseries, run.seed, scenario, counts_from, table::shows_acks(&self.mean))
     }
 }

@@ -1,7 +1,7 @@
 //! The page of a sweep: pictures of every figure over the swept keys, distributions over the stations, and a
 //! table of all points.
 
-use super::figures::{self, FIGURES, Figure};
+use super::figures;
 use super::groups;
 use super::over_keys::key::{Key, short};
 use super::run::{DISTRIBUTIONS, MIN_STATIONS};
@@ -68,16 +68,19 @@ impl Sweep {
     pub fn body(&self, folder: &Path) -> String {
         let point = |point: &Point| (point.values.clone(), point.mean.clone(), point.ci95.clone());
         let points: Vec<_> = self.points.iter().map(point).collect();
-        let pictures = self.throughput_against_delay() + &figures::pictures(&self.over, &points);
         let groups: Vec<_> = self.points.iter().map(|p| (&p.values[..], &p.groups[..])).collect();
-        html::section("Differences by pairs of equal seeds", &self.differences())
-            + &html::section("Figures over the swept keys", &html::figures(&pictures))
-            + &html::section("Groups of stations", &html::figures(&groups::pictures(&self.over, &groups)))
-            + &html::section("Distributions over the stations", &html::figures(&self.distributions(folder)))
+        let mut pictures = groups::pictures(&self.over, &groups);
+        pictures.extend(self.throughput_against_delay());
+        pictures.extend(figures::pictures(&self.over, &points));
+        let (sentences, differences) = self.differences();
+        html::section("Results over the swept keys", &html::answer(&sentences, &mut pictures))
             + &html::section("All points", &self.table())
+            + &html::section("Differences by pairs of equal seeds", &differences)
+            + &html::section("More pictures", &html::figures(&pictures.concat()))
+            + &html::section("Distributions over the stations", &html::figures(&self.distributions(folder)))
     }
-    /// Differences from the first value of a key, in sentences and figures.
-    fn differences(&self) -> String {
+    /// Differences from the first value of a key, in sentences, and in figures as a table.
+    fn differences(&self) -> (Vec<String>, String) {
         let axes: Vec<Axis> = self
             .over
             .iter()
@@ -86,28 +89,28 @@ impl Sweep {
         let seeds = |point: &Point| point.runs.iter().map(|run| (run.seed, run.totals.clone())).collect();
         let found = paired::of_grid(&axes, &self.points.iter().map(seeds).collect::<Vec<_>>());
         if found.is_empty() {
-            return String::new();
+            return Default::default();
         }
         let sentences: Vec<String> =
             found.iter().take(MAX_POINTS).map(|difference| difference.sentence.clone()).collect();
         let differs = |row: &&table::Row| found.iter().any(|own| has_figure((row.3)(&own.paired.mean)));
-        let shown: Vec<&table::Row> = table::ROWS.iter().filter(differs).collect();
+        let means: Vec<&Totals> = self.points.iter().map(|point| &point.mean).collect();
+        let shown: Vec<&table::Row> = table::rows(&means).into_iter().filter(differs).collect();
         let head = self.over.iter().map(|key| key.key.clone()).chain([String::from("against")]);
         let head: Vec<String> =
-            head.chain(shown.iter().map(|(name, unit, ..)| format!("{name}, {unit}"))).collect();
+            head.chain(shown.iter().map(|(name, unit, ..)| table::heading(name, unit))).collect();
         let line = |own: &PointDifference| {
             let column = Column::of_pairs(&own.paired);
             let keys = self.points[own.point].values.iter().cloned().chain([own.against.clone()]);
             keys.chain(shown.iter().map(|row| column.cell(row))).collect::<Vec<String>>()
         };
         let lines: Vec<Vec<String>> = found.iter().map(line).collect();
-        html::list(&sentences) + &html::table(&head, &lines, self.over.len() + 1)
+        (sentences, html::table(&head, &lines, self.over.len() + 1))
     }
     pub fn table(&self) -> String {
         let head = self.over.iter().map(|key| key.key.clone());
-        let shown: Vec<&Figure> =
-            FIGURES.iter().filter(|f| self.points.iter().any(|point| f.3(&point.mean) != 0.0)).collect();
-        let head: Vec<String> = head.chain(shown.iter().map(|f| format!("{}, {}", f.0, f.1))).collect();
+        let shown = figures::shown(self.points.iter().map(|point| &point.mean));
+        let head: Vec<String> = head.chain(shown.iter().map(|f| table::heading(f.0, f.1))).collect();
         let keyed =
             |(key, value): (&Key, &String)| Cell { key: key.sort_key(value), ..Cell::from(value.as_str()) };
         let line = |point: &Point| {
@@ -124,9 +127,9 @@ impl Sweep {
 
     /// Goodput over the time in a link's queue: a picture for each combination of the link's keys, with a
     /// point for each combination of the other keys.
-    fn throughput_against_delay(&self) -> String {
+    fn throughput_against_delay(&self) -> Vec<String> {
         if self.points.iter().all(|point| point.mean.link_delay_p95_ms == 0.0) || self.points.len() < 2 {
-            return String::new();
+            return Vec::new();
         }
         let of_link = |index: &usize| self.over[*index].key.starts_with("link.");
         let named = |point: &Point, keep: &dyn Fn(&usize) -> bool| {

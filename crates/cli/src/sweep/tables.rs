@@ -1,7 +1,7 @@
 //! The results of a sweep: `sweep.csv`, `runs.csv`, `differences.csv`, `sweep.json` and a text table.
 
 use crate::report::groups::labels;
-use paceline_report::table::align;
+use paceline_report::table::{align, shows_acks};
 use paceline_sim::results::{GroupFigures, GroupMeans, mean_and_ci95};
 use paceline_sim::{RunResult, Totals};
 use paceline_study::{Grid, PointDifference, paired};
@@ -11,16 +11,18 @@ use serde_json::{Value, json};
 type TextColumn = (&'static str, usize, fn(&Totals) -> f64);
 
 /// The columns of the text table. Chosen: the totals that most sweeps compare.
-const TEXT_COLUMNS: [TextColumn; 8] = [
+const TEXT_COLUMNS: [TextColumn; 7] = [
     ("goodput Mb/s", 2, |t| t.goodput_mbps),
     ("upload Mb/s", 2, |t| t.upload_mbps),
-    ("ACKs sent 1/s", 0, |t| t.acks_sent_per_s),
     ("RTT ms", 1, |t| t.rtt_mean_ms),
     ("retransmitted %", 3, |t| 100.0 * t.retransmission_share),
     ("Jain", 4, |t| t.jain_index),
     ("DL PRBs %", 1, |t| 100.0 * t.downlink_prb_share),
     ("UL PRBs %", 1, |t| 100.0 * t.uplink_prb_share),
 ];
+
+/// Behind them, where some ACKs are discarded or ACKs limit. Chosen: what an ACK filter saves.
+const ACKS: TextColumn = ("ACKs sent 1/s", 0, |t| t.acks_sent_per_s);
 
 /// Sentences on differences at most. Chosen: half of a terminal's lines; `differences.csv` has all.
 const MAX_SENTENCES: usize = 12;
@@ -140,7 +142,8 @@ impl<'a> Swept<'a> {
         let (name, points) = (&self.grid.name, self.grid.points.len());
         let mut lines = vec![self.grid.axes.iter().map(|axis| axis.key.clone()).collect::<Vec<_>>()];
         lines.extend(self.grid.points.iter().map(|point| point.values.clone()));
-        for (heading, decimals, value) in TEXT_COLUMNS {
+        let acks = self.figures.iter().any(|(mean, _)| shows_acks(mean)).then_some(ACKS);
+        for (heading, decimals, value) in TEXT_COLUMNS.into_iter().chain(acks) {
             if self.figures.iter().all(|(mean, _)| value(mean) == 0.0) {
                 continue;
             }

@@ -3,7 +3,7 @@
 //!
 //! A kernel thread receives the packets of each device (threaded NAPI), so that the CPU time of the threads
 //! of the router's two devices is that of forwarding, with the wake-ups of the next devices' threads.
-//! [`measure`] runs one setting of [`paceline_sim::reproduce::router::measured`].
+//! [`measure`] runs one setting of [`paceline_reproduce::papers::router::measured`].
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)] // measurements in real time
 
 mod napi;
@@ -15,7 +15,7 @@ pub use network::problem;
 use network::{ACCESS, CLIENTS, Network, SERVER, SOUTH, WIRED};
 use paceline_linux::bpf::tcx::Hook;
 use paceline_police::{Limit, Mode, Police, PoliceConfig, Policy, Via};
-use paceline_sim::reproduce::router::measured::{Figures, Setting};
+use paceline_reproduce::host::{Figures, Setting};
 use sessions::{Receiver, Senders};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -110,7 +110,7 @@ fn bytes_until(samples: &[(f64, Vec<u64>)], until: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_sim::reproduce::router::measured::settings;
+    use paceline_reproduce::papers::router::measured::settings;
 
     #[test]
     fn buckets_leave_the_wanted_share_of_the_acks() {

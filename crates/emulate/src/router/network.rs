@@ -4,7 +4,7 @@ use super::napi;
 use anyhow::{Context, bail};
 use paceline_linux::ability::has_program;
 use paceline_linux::network::netns::{Namespace, ip, run};
-use paceline_sim::reproduce::router::measured::Setting;
+use paceline_reproduce::host::Setting;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 

@@ -1,19 +1,23 @@
-//! The downlink of a cell in one slot: random access answers, then HARQ retransmissions that are due, then
-//! new blocks (TS 36.213 §7).
+//! The downlink of a cell in one slot: after the answers of random access, HARQ retransmissions that are due,
+//! then new blocks (TS 36.213 §7).
 
-use super::enb::Cell;
-use super::station::{Station, measures_cqi};
+use super::air::Air;
+use super::config::Carrier;
+use super::station::{Station, Stations, measures_cqi};
 use crate::air::Transmission;
 use crate::duplex::Direction;
 use crate::mac::pdu as mac;
-use crate::mac::scheduler::{self, Budget, Policy};
+use crate::mac::scheduler::{self, Budget, Candidate, Policy};
 use crate::mcs::{Mcs, PrbSize};
 use crate::prb::PrbSet;
-use crate::slot::{Slot, SlotSpan};
-use paceline_net::{Bytes, Duration, Instant, Rate};
+use crate::slot::Slot;
+use paceline_net::{Bytes, Duration, Instant, Output, Rate};
+use std::collections::VecDeque;
 
-/// The PRBs and assignments that a downlink slot has left.
+/// The PRBs and assignments that a downlink slot of a served cell has left.
 pub(super) struct Room {
+    pub slot: Slot,
+    pub cell: usize,
     /// Size of a PRB.
     pub size: PrbSize,
     free: PrbSet,
@@ -24,8 +28,13 @@ pub(super) struct Room {
 }
 
 impl Room {
-    fn new(size: PrbSize, free: PrbSet, grants: usize) -> Self {
-        Self { size, free, left: free.len(), grants }
+    /// All of a slot; none if it has no downlink data.
+    pub fn of(slot: Slot, cell: usize, carrier: &Carrier) -> Option<Self> {
+        let config = &carrier.config;
+        let symbols = config.duplex.symbols(slot, Direction::Down);
+        let size = config.rat.prb_size(Direction::Down, symbols)?;
+        let free = config.rat.pdsch_prbs(config.numerology, slot, config.downlink_prb);
+        Some(Self { slot, cell, size, free, left: free.len(), grants: config.downlink_grants })
     }
     /// Takes PRBs for one assignment.
     pub fn take(&mut self, count: u32) -> PrbSet {
@@ -50,126 +59,150 @@ pub struct DownlinkState {
     pub mean_rate: Rate,
 }
 
-impl Cell {
-    /// Replaces the policy of the downlink scheduler.
-    pub fn set_scheduler(&mut self, policy: Policy) {
-        self.config.scheduler = policy;
-    }
-    /// Sets the factor of a station's priority in the downlink scheduler: 1 at the start, 0 or more.
-    pub fn set_downlink_weight(&mut self, station: usize, weight: f64) {
-        assert!(weight.is_finite() && weight >= 0.0, "a weight is 0 or more: {weight}");
-        self.stations[station].downlink.mac.weight = weight;
-    }
-    /// The state of a station's downlink.
-    pub fn downlink_state(&self, now: Instant, station: usize) -> DownlinkState {
-        let slot = self.clock.at_or_after(now);
-        let of = &self.stations[station];
-        let arrived = of.downlink.bearer.buffer.head_arrived_at();
-        let slot_s = self.clock.duration(SlotSpan(1)).as_secs_f64();
-        DownlinkState {
-            queued: Bytes(of.downlink_available()),
+impl DownlinkState {
+    /// The state of a station at a time in this slot.
+    pub(super) fn of(station: &Station, now: Instant, slot: Slot, slot_s: f64) -> Self {
+        let arrived = station.downlink.bearer.buffer.head_arrived_at();
+        Self {
+            queued: Bytes(station.downlink_available()),
             head_wait: arrived.map_or(Duration::ZERO, |at| now.since(at)),
-            mcs: of.downlink.mcs.map(Mcs::index),
-            mean_rate: Rate((of.downlink.mac.served_bits(slot) / slot_s) as u64),
+            mcs: station.downlink.mcs.map(Mcs::index),
+            mean_rate: Rate((station.downlink.mac.served_bits(slot) / slot_s) as u64),
         }
     }
+}
 
-    pub(super) fn schedule_downlink(&mut self, slot: Slot, cell: usize) {
-        let symbols = self.config.duplex.symbols(slot, Direction::Down);
-        let Some(size) = self.config.rat.prb_size(Direction::Down, symbols) else { return };
-        let n_prb = self.config.downlink_prb;
-        let free = self.config.rat.pdsch_prbs(self.config.numerology, slot, n_prb);
-        let mut room = Room::new(size, free, self.config.downlink_grants);
-        self.answer_random_access(slot, cell, &mut room);
+/// The downlink scheduler.
+pub(super) struct DownlinkScheduling {
+    policy: Policy,
+    /// Stations that can be scheduled in this slot, and those that are, with their number of PRBs.
+    candidates: Vec<Candidate>,
+    allocations: Vec<(usize, u16)>,
+}
+
+impl DownlinkScheduling {
+    pub fn new(policy: Policy) -> Self {
+        Self { policy, candidates: Vec::new(), allocations: Vec::new() }
+    }
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
+    /// Retransmits and sends new blocks in the room that random access has left.
+    pub fn schedule(
+        &mut self,
+        room: &mut Room,
+        carrier: &Carrier,
+        stations: &mut Stations,
+        air: &mut Air,
+        output: &mut VecDeque<Output>,
+    ) {
+        self.find_candidates(room, carrier, stations, air, output);
+        let granularity = carrier.config.rat.rbg_size(carrier.config.downlink_prb);
+        let budget = Budget { n_prb: room.left as u16, max_grants: room.grants, granularity };
+        scheduler::rank(room.slot, self.policy, &mut self.candidates, budget.max_grants);
+        // Only those that can get a grant are asked for their demand.
+        for candidate in self.candidates.iter_mut().take(budget.max_grants) {
+            candidate.wanted_prb = demand(&stations[candidate.station], room.size, carrier);
+        }
+        scheduler::distribute(self.policy, &mut self.candidates, budget, &mut self.allocations);
+        for (index, n_prb) in self.allocations.iter().copied() {
+            transmit(room, carrier, (index, &mut stations[index]), n_prb, air);
+        }
+    }
+    /// Ends or retransmits the blocks whose feedback is due. Stations without a retransmission become
+    /// candidates.
+    fn find_candidates(
+        &mut self,
+        room: &mut Room,
+        carrier: &Carrier,
+        stations: &mut Stations,
+        air: &mut Air,
+        output: &mut VecDeque<Output>,
+    ) {
+        let (slot, config) = (room.slot, &carrier.config);
         self.candidates.clear();
-        let periodic = measures_cqi(&self.config.duplex, self.config.cqi_period, slot);
-        for at in 0..self.members[cell].len() {
-            let index = self.members[cell][at];
-            let retransmitted = self.retransmit_downlink(slot, index, &mut room);
-            let station = &mut self.stations[index];
-            station.report_cqi(slot, periodic, (&self.config, &self.adaptation), &mut self.network);
+        let periodic = measures_cqi(&config.duplex, config.cqi_period, slot);
+        for at in 0..stations.members()[room.cell].len() {
+            let index = stations.members()[room.cell][at];
+            let station = &mut stations[index];
+            let retransmitted = retransmit(room, carrier, (index, station), air, output);
+            station.report_cqi(slot, periodic, carrier, air.network_mut());
             let ready = station.connected() && station.downlink_sendable();
             if retransmitted || !ready || station.downlink.mac.harq.free().is_none() {
                 continue;
             }
-            let Some(mcs) = station.downlink_mcs((&self.config, &self.adaptation), &mut self.network) else {
+            let Some(mcs) = station.downlink_mcs(carrier, air.network_mut()) else {
                 station.downlink.mac.stats.slots_without_mcs += 1;
                 continue;
             };
             station.downlink.mcs = Some(mcs);
-            let bits_per_prb = mcs.bits_per_prb(size, n_prb);
+            let bits_per_prb = mcs.bits_per_prb(room.size, config.downlink_prb);
             self.candidates.push(station.downlink.mac.candidate(slot, index, 0, bits_per_prb));
         }
-        let granularity = self.config.rat.rbg_size(n_prb);
-        let budget = Budget { n_prb: room.left as u16, max_grants: room.grants, granularity };
-        let policy = self.config.scheduler;
-        scheduler::rank(slot, policy, &mut self.candidates, budget.max_grants);
-        // Only those that can get a grant are asked for their demand.
-        for at in 0..self.candidates.len().min(budget.max_grants) {
-            self.candidates[at].wanted_prb = self.downlink_demand(self.candidates[at].station, size);
-        }
-        scheduler::distribute(policy, &mut self.candidates, budget, &mut self.allocations);
-        for at in 0..self.allocations.len() {
-            let (index, n_prb) = self.allocations[at];
-            let prbs = room.take(u32::from(n_prb));
-            self.transmit_downlink(slot, size, index, (prbs, n_prb));
-        }
     }
+}
 
-    /// PRBs of this size that would empty a station's buffer, at most those of the carrier.
-    fn downlink_demand(&self, station: usize, size: PrbSize) -> u16 {
-        let Station { downlink, uplink, .. } = &self.stations[station];
-        let needed =
-            mac::block_bytes_needed(&downlink.bearer.rlc, &uplink.bearer.rlc, downlink.bearer.waiting());
-        downlink.mcs.map_or(0, |mcs| mcs.fewest_prbs(size, needed, self.config.downlink_prb))
-    }
+/// PRBs of this size that would empty a station's buffer, at most those of the carrier.
+fn demand(station: &Station, size: PrbSize, carrier: &Carrier) -> u16 {
+    let Station { downlink, uplink, .. } = station;
+    let needed = mac::block_bytes_needed(&downlink.bearer.rlc, &uplink.bearer.rlc, downlink.bearer.waiting());
+    downlink.mcs.map_or(0, |mcs| mcs.fewest_prbs(size, needed, carrier.config.downlink_prb))
+}
 
-    /// Ends the station's blocks that were decoded or have reached the maximum number of transmissions, and
-    /// retransmits one that failed. Returns whether one is retransmitted.
-    fn retransmit_downlink(&mut self, slot: Slot, index: usize, room: &mut Room) -> bool {
-        let link = &mut self.stations[index].downlink;
-        let mut retransmitted = false;
-        if self.bundling {
-            link.mac.harq.bundle(slot);
-        }
-        for process in link.mac.harq.due(slot) {
-            if self.config.outer_loop {
-                link.update_outer_loop(process);
-            }
-            let Some(block) = link.mac.harq.block(process) else { continue };
-            let last = block.transmissions >= self.config.max_harq_tx;
-            if block.acknowledged() || last && block.decoded {
-                link.finish(process);
-            } else if last {
-                link.give_up(process, &mut self.output);
-            } else if !retransmitted && block.prbs_in(room.size) <= room.left && room.grants > 0 {
-                // One block per station and slot: a single codeword.
-                retransmitted = true;
-                let prbs = room.take(block.prbs_in(room.size));
-                self.transmissions.push(Transmission {
-                    station: index,
-                    direction: Direction::Down,
-                    process,
-                    prbs,
-                });
-            }
-        }
-        retransmitted
+/// Ends the station's blocks that were decoded or have reached the maximum number of transmissions, and
+/// retransmits one that failed. Returns whether one is retransmitted.
+fn retransmit(
+    room: &mut Room,
+    carrier: &Carrier,
+    (index, station): (usize, &mut Station),
+    air: &mut Air,
+    output: &mut VecDeque<Output>,
+) -> bool {
+    let link = &mut station.downlink;
+    let mut retransmitted = false;
+    if carrier.bundling {
+        link.mac.harq.bundle(room.slot);
     }
+    for process in link.mac.harq.due(room.slot) {
+        if carrier.config.outer_loop {
+            link.update_outer_loop(process);
+        }
+        let Some(block) = link.mac.harq.block(process) else { continue };
+        let last = block.transmissions >= carrier.config.max_harq_tx;
+        if block.acknowledged() || last && block.decoded {
+            link.finish(process);
+        } else if last {
+            link.give_up(process, output);
+        } else if !retransmitted && block.prbs_in(room.size) <= room.left && room.grants > 0 {
+            // One block per station and slot: a single codeword.
+            retransmitted = true;
+            let prbs = room.take(block.prbs_in(room.size));
+            air.send(Transmission { station: index, direction: Direction::Down, process, prbs });
+        }
+    }
+    retransmitted
+}
 
-    fn transmit_downlink(&mut self, slot: Slot, size: PrbSize, index: usize, (prbs, n_prb): (PrbSet, u16)) {
-        let station = &mut self.stations[index];
-        let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.mac.harq.free()) else {
-            return;
-        };
-        debug_assert_eq!(u32::from(n_prb), prbs.len(), "an allocation fits into the free PRBs");
-        let bits = mcs.block_bits(size, n_prb);
-        let storage = station.downlink.mac.pdu_storage();
-        let pdu = station.downlink_sender(self.clock.start(slot)).downlink_pdu(slot, bits / 8, storage);
-        station.uplink.bearer.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
-        let link = &mut station.downlink;
-        link.mac.on_scheduled(slot, bits);
-        link.mac.start(process, pdu, mcs, size, n_prb);
-        self.transmissions.push(Transmission { station: index, direction: Direction::Down, process, prbs });
-    }
+/// Sends a new block of `n_prb` PRBs to a station.
+fn transmit(
+    room: &mut Room,
+    carrier: &Carrier,
+    (index, station): (usize, &mut Station),
+    n_prb: u16,
+    air: &mut Air,
+) {
+    let prbs = room.take(u32::from(n_prb));
+    let (Some(mcs), Some(process)) = (station.downlink.mcs, station.downlink.mac.harq.free()) else {
+        return;
+    };
+    debug_assert_eq!(u32::from(n_prb), prbs.len(), "an allocation fits into the free PRBs");
+    let bits = mcs.block_bits(room.size, n_prb);
+    let storage = station.downlink.mac.pdu_storage();
+    let pdu = station.downlink_sender(carrier.start(room.slot)).downlink_pdu(room.slot, bits / 8, storage);
+    station.uplink.bearer.buffer.on_peer_block(Bytes(u64::from(bits / 8)));
+    let link = &mut station.downlink;
+    link.mac.on_scheduled(room.slot, bits);
+    link.mac.start(process, pdu, mcs, room.size, n_prb);
+    air.send(Transmission { station: index, direction: Direction::Down, process, prbs });
 }

@@ -1,483 +1,333 @@
-//! The node of a base station with its stations: one cell with stated SINRs, or the cells of the served sites
-//! of a deployment, which run in lockstep.
+//! The cells of the base station and their stations, slot by slot: one cell with stated SINRs, or those of
+//! the served sites of a deployment, which run in lockstep.
 //!
-//! Port 0 is the core network; port `1 + i` is the IP side of station `i`. `Cell::run_slot` has the order of
-//! events in a slot. Slots without work are skipped; data in a buffer, unacknowledged PDUs, running timers
-//! and random access are work.
+//! Each part owns its state and gets what it needs of the others as arguments; [`Enb::run_slot`] has their
+//! order in a slot.
 
-use super::captured::{BlockSink, CapturedBlock};
-use super::config::{CellConfig, StationConfig};
+use super::air::Air;
+use super::config::{Carrier, CellConfig, StationConfig};
 use super::configured::ConfiguredGrants;
-use super::mobility::{Forwarding, HandoverRecord, Moving};
-use super::ports::CORE;
-use super::processing::Processing;
-use super::responder::Responder;
-use super::station::Station;
-use super::watched::{StepSink, Watched};
-use crate::adaptation::LinkAdaptation;
-use crate::air::{Network, Placed, Transmission, served_cells};
-use crate::duplex::{Direction, Duplex};
-use crate::hop::LinkStats;
-use crate::lte::tdd::{AckMode, Distances};
-use crate::mac::harq::BlockKind;
+use super::downlink::{DownlinkScheduling, Room};
+use super::mobility::{Command, HandoverCause, HandoverRecord, Handovers, Movement, accessed_at};
+use super::observers::{BlockSink, Observers, StepSink};
+use super::random_access::{RandomAccess, Step, resolve_by_msg4};
+use super::station::{Station, Stations};
+use super::uplink::{Pusch, PuschSlot, UplinkScheduling, process_feedback};
+use crate::air::{Network, served_cells};
+use crate::bearer::Fate;
+use crate::duplex::Direction;
 use crate::mac::random_access::Cause;
-use crate::mac::scheduler::Candidate;
-use crate::mac::scheduling_request::AccessStats;
-use crate::prb::PrbSet;
+use crate::mac::scheduler::Policy;
+use crate::mac::scheduling_request::SrOutcome;
 use crate::radio::Point;
-use crate::rat::Rat;
 use crate::rlc::Reassembled;
-use crate::slot::{Slot, SlotClock, SlotSpan};
-use crate::timing::Timing;
-use paceline_net::{AddressTable, Bytes, DropReason, Instant, Node, Output, Packet, Port, SduQueue, Stream};
+use crate::slot::{Slot, SlotSpan};
+use paceline_net::{Instant, Output, Packet};
 use std::collections::VecDeque;
-use std::net::IpAddr;
 
-/// An eNB and its stations.
-pub struct Cell {
-    pub(super) config: CellConfig,
-    pub(super) adaptation: LinkAdaptation,
-    pub(super) clock: SlotClock,
-    pub(super) timing: Timing,
-    /// Whether HARQ-ACKs of the downlink are bundled.
-    pub(super) bundling: bool,
-    /// The uplink-downlink configuration of LTE TDD.
-    pub(super) tdd_configuration: Option<u8>,
-    pub(super) stations: Vec<Station>,
-    routes: AddressTable,
-    /// Stations of each served cell.
-    pub(super) members: Vec<Vec<usize>>,
-    pub(super) network: Option<Network>,
-    pub(super) transmissions: Vec<Transmission>,
-    block_error_draws: Stream,
-    pub(super) next_slot: Option<Slot>,
-    pub(super) earliest_slot: Slot,
-    pub(super) output: VecDeque<Output>,
+/// The served cells with their stations.
+pub(super) struct Enb {
+    carrier: Carrier,
+    stations: Stations,
+    random_access: RandomAccess,
+    uplink: UplinkScheduling,
+    configured: ConfiguredGrants,
+    downlink: DownlinkScheduling,
+    air: Air,
+    /// None where stations do not move and no handover is configured.
+    movement: Option<Box<Movement>>,
+    handovers: Handovers,
+    observers: Observers,
+    output: VecDeque<Output>,
     reassembled: Vec<Reassembled>,
-    pub(super) candidates: Vec<Candidate>,
-    pub(super) allocations: Vec<(usize, u16)>,
-    active_slots: u64,
-    block_sink: Option<BlockSink>,
-    pub(super) watched: Vec<Watched>,
-    pub(super) responder: Responder,
-    pub(super) configured: ConfiguredGrants,
-    processing: Processing,
-    /// Movement and measurements of the stations.
-    pub(super) moving: Option<Box<Moving>>,
-    /// Changes of the serving cell, in the order of time.
-    pub(super) handovers: Vec<HandoverRecord>,
-    /// Whether they include re-establishments after radio-link failures.
-    pub(super) records_failures: bool,
-    /// Stations whose uplink retransmission cannot have its former PRBs.
-    pub(super) displaced: Vec<usize>,
 }
 
-impl Cell {
-    /// A cell with these stations; `seed` determines its channels and block errors.
+impl Enb {
     pub fn new(config: CellConfig, stations: Vec<StationConfig>, seed: u64) -> Self {
-        let mut routes = AddressTable::default();
-        for (index, station) in stations.iter().enumerate() {
-            station.addresses.iter().for_each(|address| routes.insert(*address, index));
-        }
-        let prb = (config.downlink_prb, config.uplink_prb);
-        let network =
-            config.radio.clone().map(|radio| Network::new(radio, &config.rat, config.numerology, prb, seed));
-        let network = network.map(|network| network.of_cell(&config.rat, &config.duplex));
-        let timing = config.rat.timing(config.numerology, &config.duplex);
-        let timing = timing.expect("the configuration has allowed distances");
-        let distances = lte_tdd(&config);
-        let pusch_prb = config.pusch_prbs().len() as u16;
-        let adaptation = LinkAdaptation::new(&config.rat, (config.downlink_prb, pusch_prb));
-        let processing = stations.iter().map(|station| station.processing).collect();
-        let processing = Processing::new(config.downlink_lead, processing);
-        let build = |(index, station)| Station::new(station, &config, &timing, network.as_ref(), index, seed);
-        let stations: Vec<Station> = stations.into_iter().enumerate().map(build).collect();
-        let mut members = vec![Vec::new(); served_cells(network.as_ref())];
-        stations.iter().enumerate().for_each(|(index, station)| members[station.cell].push(index));
-        let configured = ConfiguredGrants::new(&config, &members, config.pusch_prbs());
+        let (air, carrier) = (Air::new(&config, seed), Carrier::new(config));
+        let build = |(index, station)| Station::new(station, &carrier, air.network(), index, seed);
+        let stations = stations.into_iter().enumerate().map(build).collect();
+        let stations = Stations::new(stations, served_cells(air.network()));
         Self {
+            random_access: RandomAccess::new(seed),
+            uplink: UplinkScheduling::new(seed),
+            configured: ConfiguredGrants::new(
+                &carrier.config,
+                stations.members(),
+                carrier.config.pusch_prbs(),
+            ),
+            downlink: DownlinkScheduling::new(carrier.config.scheduler),
+            carrier,
             stations,
-            members,
-            network,
-            adaptation,
-            transmissions: Vec::new(),
-            clock: SlotClock::new(config.numerology),
-            timing,
-            bundling: distances.is_some() && config.ack_mode == AckMode::Bundling,
-            tdd_configuration: distances.map(Distances::configuration),
-            config,
-            routes,
-            block_error_draws: Stream::new(seed, "cell0/harq"),
-            next_slot: None,
-            earliest_slot: Slot(0),
+            air,
+            movement: None,
+            handovers: Handovers::default(),
+            observers: Observers::default(),
             output: VecDeque::new(),
             reassembled: Vec::new(),
-            candidates: Vec::new(),
-            allocations: Vec::new(),
-            active_slots: 0,
-            block_sink: None,
-            watched: Vec::new(),
-            responder: Responder::new(seed),
-            displaced: Vec::new(),
-            configured,
-            processing,
-            moving: None,
-            handovers: Vec::new(),
-            records_failures: false,
         }
     }
-    /// Number of stations.
-    pub fn stations(&self) -> usize {
-        self.stations.len()
+    pub fn carrier(&self) -> &Carrier {
+        &self.carrier
     }
-    /// Number of served cells.
-    pub fn cells(&self) -> usize {
-        self.members.len()
+    pub fn stations(&self) -> &Stations {
+        &self.stations
     }
-    /// PRBs of PDSCH and of the uplink per slot of all served cells: the mean over all slots, of which a
-    /// direction has a part in TDD.
-    pub fn resource_blocks(&self) -> (f64, f64) {
-        let CellConfig { rat, numerology, duplex, downlink_prb, uplink_prb, .. } = &self.config;
-        let downlink = self.mean_per_slot(|slot| {
-            let size = rat.prb_size(Direction::Down, duplex.symbols(slot, Direction::Down));
-            size.map_or(0, |_| u64::from(rat.pdsch_prbs(*numerology, slot, *downlink_prb).len()))
-        });
-        let of_uplink = |slot| if duplex.has(slot, Direction::Up) { u64::from(*uplink_prb) } else { 0 };
-        (downlink, self.mean_per_slot(of_uplink))
+    pub fn stations_mut(&mut self) -> &mut Stations {
+        &mut self.stations
     }
-    /// Largest number of uplink grants per slot of all served cells: the mean over all slots.
-    pub fn uplink_grants(&self) -> f64 {
-        let most = self.config.uplink_grants as u64;
-        self.mean_per_slot(|slot| if self.timing.granted_by(slot).next().is_some() { most } else { 0 })
+    pub fn network(&self) -> Option<&Network> {
+        self.air.network()
     }
-    /// Mean over the slots of a number in each served cell.
-    fn mean_per_slot(&self, number: impl Fn(Slot) -> u64) -> f64 {
-        let repeat = match &self.config.rat {
-            Rat::Lte => SlotSpan(1),
-            Rat::Nr(nr) => nr.ssb_period,
-        };
-        let slots = repeat.0 * self.config.duplex.period() as u64;
-        let sum: u64 = (0..slots).map(|slot| number(Slot(slot))).sum();
-        self.members.len() as f64 * (sum as f64 / slots as f64)
-    }
-    /// The serving cell of a station, as an index of the served cells.
-    pub fn serving(&self, station: usize) -> usize {
-        self.stations[station].cell
-    }
-    /// Position of a station in metres from site 0 and its coupling loss in dB; none for a stated SINR.
-    pub fn place(&self, station: usize) -> Option<(Point, f64)> {
-        self.stations[station].radio.placed().map(|placed| (placed.position(), placed.coupling_loss_db()))
-    }
-    /// Downlink counters of a station.
-    pub fn downlink(&self, station: usize) -> &LinkStats {
-        &self.stations[station].downlink.mac.stats
-    }
-    /// Uplink counters of a station.
-    pub fn uplink(&self, station: usize) -> &LinkStats {
-        &self.stations[station].uplink.mac.stats
-    }
-    /// Counters of a station's uplink access.
-    pub fn access(&self, station: usize) -> &AccessStats {
-        &self.stations[station].access.stats
-    }
-    /// Sum of the TPC commands to a station in dB; none for a stated SINR.
-    pub fn power_correction_db(&self, station: usize) -> Option<f64> {
-        self.stations[station].radio.placed().map(Placed::tpc_correction_db)
-    }
-    /// Whether a station has a connection.
-    pub fn connected(&self, station: usize) -> bool {
-        self.stations[station].connected()
-    }
-    /// The eNB's buffer for a station.
-    pub fn downlink_buffer(&self, station: usize) -> &dyn SduQueue {
-        &*self.stations[station].downlink.bearer.buffer
-    }
-    /// The uplink buffer of a station.
-    pub fn uplink_buffer(&self, station: usize) -> &dyn SduQueue {
-        &*self.stations[station].uplink.bearer.buffer
-    }
-    /// Adds an address of a station, or moves it to this station.
-    pub fn add_route(&mut self, address: IpAddr, station: usize) {
-        self.routes.insert(address, station);
-    }
-    /// Bytes available for transmission to a station.
-    pub fn downlink_queue(&self, station: usize) -> Bytes {
-        Bytes(self.stations[station].downlink_available())
-    }
-    /// Number of packets inside the cell: towards a station, and from it.
-    pub fn held(&self, station: usize) -> (u64, u64) {
-        let Station { downlink, uplink, forwarding, .. } = &self.stations[station];
-        let forwarded = forwarding.as_ref().map_or(0, Forwarding::held);
-        let (down, up) = self.processing.held(station);
-        (downlink.held() + forwarded + down, uplink.held() + up)
-    }
-    /// The conversion between this cell's slots and time.
-    pub fn clock(&self) -> SlotClock {
-        self.clock
-    }
-    /// Number of slots with work.
-    pub fn active_slots(&self) -> u64 {
-        self.active_slots
-    }
-
-    /// Captures the blocks of an NR cell from now on, in the order of their first transmissions.
     pub fn capture_blocks(&mut self, sink: BlockSink) {
-        for station in &mut self.stations {
-            station.downlink.captures = true;
-            station.uplink.captures = true;
-        }
-        self.block_sink = Some(sink);
+        self.observers.capture(sink, self.stations.iter_mut());
+    }
+    pub fn watch(&mut self, index: usize, sink: StepSink) {
+        self.observers.watch(index, &mut self.stations[index], sink);
+    }
+    pub fn output(&mut self) -> &mut VecDeque<Output> {
+        &mut self.output
+    }
+    pub fn handovers(&self) -> &[HandoverRecord] {
+        self.handovers.records()
+    }
+    pub fn set_scheduler(&mut self, policy: Policy) {
+        self.downlink.set_policy(policy);
+    }
+    /// From now on stations move or are measured.
+    pub fn movement(&mut self) -> &mut Movement {
+        self.movement.get_or_insert_with(|| Box::new(Movement::new(self.stations.len(), &self.carrier)))
+    }
+    /// Whether no station has work in the slot after this one. It may come with a packet or a sample.
+    pub fn idle(&self, slot: Slot) -> bool {
+        let proactive = self.carrier.config.access.proactive.as_ref();
+        let unasked = proactive.is_some_and(|grants| {
+            self.stations.iter().any(|station| station.connected() && grants.serve(slot, station.active_at))
+        });
+        self.stations.iter().all(Station::idle) && !unasked
+    }
+    /// The first slot after this one in which stations move or are measured.
+    pub fn next_sample(&self, slot: Slot) -> Option<Slot> {
+        self.movement.as_ref().map(|movement| movement.next_slot(slot))
     }
 
-    /// Gives the steps of a station's packets to `sink` from now on.
-    pub fn watch(&mut self, station: usize, sink: StepSink) {
-        self.stations[station].downlink.watched = true;
-        self.stations[station].uplink.watched = true;
-        self.watched.push(Watched { station, sink });
-    }
-
-    pub(super) fn wake(&mut self, now: Instant) {
-        // Movement has its next slot, which may be a later one.
-        let slot = self.clock.at_or_after(now).max(self.earliest_slot);
-        self.next_slot = Some(self.next_slot.map_or(slot, |next| next.min(slot)));
-    }
-
-    fn run_slot(&mut self, slot: Slot) {
-        self.active_slots += 1;
-        while let Some((at, index, direction, packet)) = self.processing.pop_arrived(self.clock.start(slot)) {
-            self.enter(at, index, direction, packet);
-        }
+    /// All events of a slot, in this order.
+    pub fn run_slot(&mut self, slot: Slot) {
         for index in 0..self.stations.len() {
             self.receive(slot, index);
         }
         self.change_cells(slot);
         self.move_stations(slot);
-        self.process_uplink_feedback(slot);
+        let Self { carrier, stations, random_access, output, .. } = self;
+        process_feedback(slot, carrier, stations, random_access, output);
         self.step_random_access(slot);
-        for cell in 0..self.members.len() {
-            // The grants of one slot share its PDCCH: each uplink slot has an equal part of the rest.
-            let count = self.timing.k2.of(slot).len();
-            let mut grants = self.config.uplink_grants;
-            for at in 0..count {
-                let part = grants.div_ceil(count - at);
-                grants -= self.schedule_uplink(slot, slot + self.timing.k2.of(slot)[at], cell, part);
-            }
-            if self.config.duplex.has(slot, Direction::Down) {
-                self.schedule_downlink(slot, cell);
-            }
+        for cell in 0..self.stations.members().len() {
+            self.schedule_uplink(slot, cell);
+            self.schedule_downlink(slot, cell);
         }
-        if self.config.duplex.has(slot, Direction::Up) {
-            self.stations_transmit(slot);
-            self.send_preambles(slot);
+        if self.carrier.config.duplex.has(slot, Direction::Up) {
+            (0..self.stations.len()).for_each(|index| self.transmit_uplink(slot, index));
+            self.random_access.send_preambles(slot, &self.carrier, &mut self.stations);
         }
-        self.transmit(slot);
+        self.decode(slot);
     }
-
     /// Discards expired SDUs of a station, starts random access if it has data and no connection, and
     /// delivers decoded PDUs of both directions.
     fn receive(&mut self, slot: Slot, index: usize) {
-        let now = self.clock.start(slot);
-        self.take_forwarded(index, now);
-        let station = &mut self.stations[index];
-        if let Some(timer) = self.config.discard_timer {
-            station.discard_expired(now, timer, &mut self.output);
+        let now = self.carrier.start(slot);
+        let (station, output) = (&mut self.stations[index], &mut self.output);
+        self.handovers.take_forwarded(now, (index, station), output);
+        if let Some(timer) = self.carrier.config.discard_timer {
+            station.discard_expired(now, timer, output);
         }
         if !station.connected() {
             let has_data = station.uplink_available() > 0 || station.downlink_available() > 0;
             if has_data && station.procedure.is_none() {
-                self.start_random_access(index, Cause::Initial, slot);
+                self.random_access.start(index, station, Cause::Initial, slot);
             }
             return;
         }
-        station.count_window_stalls();
-        if !station.downlink.delivery_due(slot) && !station.uplink.delivery_due(slot) {
-            return;
-        }
-        if station.downlink.mac.delivery_due(slot) || station.uplink.mac.delivery_due(slot) {
-            station.active_at = Some(slot);
-        }
-        // In AM, a delivery can create uplink data: a status report or a retransmission.
-        let was_empty = station.uplink.bearer.rlc.is_am() && station.uplink_available() == 0;
-        let Station { downlink, uplink, .. } = station;
-        let (reassembled, output) = (&mut self.reassembled, &mut self.output);
-        downlink.deliver(&mut uplink.bearer, slot, reassembled, output);
-        uplink.deliver(&mut downlink.bearer, slot, reassembled, output);
-        if was_empty && station.uplink_available() > 0 {
-            station.access.on_data_in_empty_buffer(now);
-        }
-        if station.count_radio_link_failures() {
+        if station.deliver(slot, now, &mut self.reassembled, output) {
             self.fail_link(slot, index);
         }
     }
-
-    /// Whether a station gets grants without a request.
-    fn grants_unasked(&self, slot: Slot) -> bool {
-        let grants = self.config.access.proactive.as_ref();
-        grants.is_some_and(|grants| {
-            self.stations.iter().any(|station| station.connected() && grants.serve(slot, station.active_at))
-        })
-    }
-
-    /// A packet enters the buffer of its direction.
-    fn enter(&mut self, now: Instant, index: usize, direction: Direction, packet: Packet) {
-        let station = &mut self.stations[index];
-        if direction == Direction::Down {
-            let Station { downlink: link, forwarding, .. } = station;
-            let arrived = match forwarding {
-                Some(forwarding) => forwarding.arrive(now, packet),
-                None => Some(packet),
-            };
-            if let Some(packet) = arrived {
-                link.bearer.buffer.push(now, packet);
-                link.collect_dropped(&mut self.output);
-            }
-            return;
-        }
-        self.watched.iter_mut().for_each(|watched| watched.arrived(now, index, direction, &packet));
-        let was_empty = station.uplink.bearer.buffer.packets() == 0 && station.uplink_available() == 0;
-        station.count_grant_wait(now);
-        station.uplink.bearer.buffer.push(now, packet);
-        if was_empty {
-            station.access.on_data_in_empty_buffer(now);
-        }
-        station.uplink.collect_dropped(&mut self.output);
-    }
-
-    /// Decides the fate of all transmissions of the slot, once the interference between them is known.
-    fn transmit(&mut self, slot: Slot) {
-        if self.transmissions.is_empty() {
-            return;
-        }
-        debug_assert!(self.prbs_are_disjoint(), "slot {}: {:?}", slot.0, self.transmissions);
-        if let Some(network) = &mut self.network {
-            let stations = &self.stations;
-            network.set_transmissions(slot, &self.transmissions, |index| {
-                stations[index].radio.placed().map(|placed| (placed, stations[index].cell))
-            });
-        }
-        self.receive_responses(slot);
-        for at in 0..self.transmissions.len() {
-            let transmission = self.transmissions[at];
-            let Station { radio, cell, downlink, uplink, procedure, .. } =
-                &mut self.stations[transmission.station];
-            let link = match transmission.direction {
-                Direction::Down => downlink,
-                Direction::Up => uplink,
-            };
-            let block = link.mac.harq.block(transmission.process).expect("a block is sent from its process");
-            let layer = self.config.rat.layer(transmission.direction, block.mcs);
-            let sinr = radio.sinr(&mut self.network, *cell, slot, &transmission, layer);
-            let in_random_access = procedure.is_some();
-            let draw = self.block_error_draws.uniform();
-            let verdict_at = self.timing.verdict_at(slot, transmission.direction);
-            let times = (slot, verdict_at, slot + SlotSpan(1) + self.config.decode_delay);
-            let decoded = link.transmit(transmission.process, transmission.prbs, times, sinr, draw);
-            if let Some(sink) = &mut self.block_sink
-                && let Some(pdu) = link.captured.take()
-            {
-                let Transmission { station, direction, process, .. } = transmission;
-                let (clock, tdd) = (self.clock, matches!(self.config.duplex, Duplex::Tdd(_)));
-                sink(CapturedBlock { station, direction, slot, process, clock, tdd, pdu });
-            }
-            let times = (self.clock.start(slot), self.clock.start(times.2));
-            for watched in self.watched.iter_mut().filter(|own| own.station == transmission.station) {
-                watched.sent(times, transmission.direction, transmission.process, link);
-            }
-            link.carried.clear();
-            if transmission.direction == Direction::Down && decoded && in_random_access {
-                self.resolve_by_msg4(slot, transmission.station, transmission.process);
-            }
-        }
-        self.transmissions.clear();
-    }
-
-    /// Whether every transmission of this slot lies in its band and overlaps no other one of its cell and
-    /// direction, Msg3s after a preamble collision excepted.
-    fn prbs_are_disjoint(&self) -> bool {
-        let downlink = PrbSet::range(0, u32::from(self.config.downlink_prb));
-        let uplink = self.config.pusch_prbs();
-        let side = |sent: &Transmission| (self.stations[sent.station].cell, sent.direction);
-        let collides = |sent: &Transmission| {
-            let block = self.stations[sent.station].uplink.mac.harq.block(sent.process);
-            sent.direction == Direction::Up
-                && block.is_some_and(|block| block.kind == BlockKind::CollidedMsg3)
-        };
-        self.transmissions.iter().enumerate().all(|(at, sent)| {
-            let same_side =
-                |other: &&Transmission| side(other) == side(sent) && !(collides(other) && collides(sent));
-            let mut others = self.transmissions[..at].iter().filter(same_side);
-            let band = match sent.direction {
-                Direction::Down => downlink,
-                Direction::Up => uplink,
-            };
-            !sent.prbs.is_empty()
-                && sent.prbs.without(band).is_empty()
-                && others.all(|other| sent.prbs.without(other.prbs) == sent.prbs)
-        })
-    }
-}
-
-/// The distances of an LTE TDD cell, which has an allowed mode of HARQ-ACKs.
-fn lte_tdd(config: &CellConfig) -> Option<&'static Distances> {
-    let (Rat::Lte, Duplex::Tdd(pattern)) = (&config.rat, &config.duplex) else { return None };
-    let distances = Distances::of_pattern(pattern)?;
-    let (mode, allowed) = (config.ack_mode, distances.allows(config.ack_mode));
-    assert!(allowed, "{mode:?} is not allowed in {pattern} (TS 36.213 §7.3)");
-    Some(distances)
-}
-
-impl Node for Cell {
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
-        let (index, direction) = if from == CORE {
-            let Some(index) = self.routes.get(packet.ip.dst) else {
-                self.output.push_back(Output::Drop(packet, DropReason::NoRoute));
-                return;
-            };
-            (index, Direction::Down)
-        } else {
-            (usize::from(from.0) - 1, Direction::Up)
-        };
-        if direction == Direction::Down {
-            self.watched.iter_mut().for_each(|watched| watched.arrived(now, index, direction, &packet));
-        }
+    /// A packet arrives at its port, where it may have to wait before it enters.
+    pub fn arrive(&mut self, now: Instant, index: usize, direction: Direction, packet: &Packet) {
         let Station { downlink, uplink, .. } = &mut self.stations[index];
-        let link = if direction == Direction::Down { downlink } else { uplink };
-        link.mac.stats.packets_in += 1;
-        match self.processing.arrive(now, index, direction, packet) {
-            Ok(enters_at) => self.wake(enters_at),
-            Err(packet) => {
-                self.enter(now, index, direction, packet);
-                self.wake(now);
+        if direction == Direction::Down {
+            self.observers.arrived(now, index, direction, packet);
+            downlink.mac.stats.packets_in += 1;
+        } else {
+            uplink.mac.stats.packets_in += 1;
+        }
+    }
+    /// A packet enters the buffer of its direction.
+    pub fn enter(&mut self, now: Instant, index: usize, direction: Direction, packet: Packet) {
+        if direction == Direction::Up {
+            self.observers.arrived(now, index, direction, &packet);
+        }
+        self.stations[index].enter(now, direction, packet, &mut self.output);
+    }
+    fn step_random_access(&mut self, slot: Slot) {
+        for at in 0..self.random_access.begin_slot(slot, &self.carrier) {
+            let Self { carrier, stations, output, .. } = self;
+            match self.random_access.step(at, slot, carrier, stations, output) {
+                (_, Step::Continues) => {}
+                (index, Step::Served) => {
+                    let now = carrier.start(slot);
+                    self.handovers.on_served(now, (index, &mut stations[index]), output);
+                }
+                (index, Step::LinkFailed) => self.fail_link(slot, index),
+            }
+        }
+        self.random_access.end_steps(&self.stations);
+    }
+    /// A station's radio link has failed: the station disconnects, selects the strongest served cell and
+    /// accesses it.
+    fn fail_link(&mut self, slot: Slot, index: usize) {
+        let now = self.carrier.start(slot);
+        let (station, network) = (&mut self.stations[index], self.air.network());
+        station.disconnect(slot, now, &mut self.output);
+        let strongest = |network: &Network| Some(network.strongest_served(station.radio.placed()?));
+        let to = network.and_then(strongest).unwrap_or(station.cell);
+        self.handovers.on_link_failure(now, to, (index, station), network, self.movement.is_some());
+        self.serve(index, to);
+        let at = slot + self.carrier.config.random_access.cell_selection;
+        self.random_access.start(index, &mut self.stations[index], Cause::Reestablishment, at);
+    }
+
+    /// Grants the uplink of later slots.
+    fn schedule_uplink(&mut self, slot: Slot, cell: usize) {
+        let Self { carrier, stations, random_access, configured, air, .. } = self;
+        // The grants of one slot share its PDCCH: each uplink slot has an equal part of the rest.
+        let distances = carrier.timing.k2.of(slot);
+        let mut grants = carrier.config.uplink_grants;
+        for (at, distance) in distances.iter().enumerate() {
+            let (sent_at, max_grants) = (slot + *distance, grants.div_ceil(distances.len() - at));
+            let band = random_access.unreserved_prbs(sent_at, cell, carrier, configured);
+            let pusch = PuschSlot { granted_in: slot, sent_at, cell, band, max_grants };
+            grants -= self.uplink.schedule(&pusch, carrier, stations, air.network_mut());
+        }
+    }
+    fn schedule_downlink(&mut self, slot: Slot, cell: usize) {
+        let Self { carrier, stations, random_access, configured, air, output, .. } = self;
+        let Some(mut room) = Room::of(slot, cell, carrier) else { return };
+        random_access.answer(&mut room, carrier, configured, stations, air);
+        self.downlink.schedule(&mut room, carrier, stations, air, output);
+    }
+    fn transmit_uplink(&mut self, slot: Slot, index: usize) {
+        let Self { carrier, configured, air, output, .. } = self;
+        let station = &mut self.stations[index];
+        match (Pusch { slot, index, carrier, configured, air, output }).transmit(station) {
+            SrOutcome::None => {}
+            SrOutcome::Sent => {
+                self.uplink.on_request(slot, carrier, station);
+                self.observers.requested(carrier.start(slot), index);
+            }
+            SrOutcome::Failed => {
+                let at = slot + SlotSpan(1);
+                self.random_access.start(index, station, Cause::SchedulingRequest, at);
             }
         }
     }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(slot) = self.next_slot.filter(|slot| self.clock.start(*slot) <= now) {
-            let first = self.output.len();
-            self.run_slot(slot);
-            self.processing.hold(self.clock.start(slot), first, &mut self.output);
-            let next = slot + SlotSpan(1);
-            self.earliest_slot = next;
-            let idle = self.stations.iter().all(Station::idle) && !self.grants_unasked(slot);
-            let moving = self.moving.as_ref().map(|moving| moving.next_slot(slot));
-            self.next_slot = if idle { moving } else { Some(next) };
-            if let Some(at) = self.processing.next_arrival().filter(|_| idle) {
-                self.wake(at);
+    /// Decides the fate of all transmissions of the slot, once the interference between them is known.
+    fn decode(&mut self, slot: Slot) {
+        if self.air.sent().is_empty() {
+            return;
+        }
+        let Self { carrier, stations, random_access, air, .. } = self;
+        air.interfere(slot, carrier, stations);
+        random_access.receive_responses(slot, carrier, stations, air);
+        let due = slot + SlotSpan(1) + carrier.config.decode_delay;
+        for at in 0..air.sent().len() {
+            let sent = air.sent()[at];
+            let station = &mut stations[sent.station];
+            let decoded = air.decode(slot, due, carrier, station, &sent);
+            let link = match sent.direction {
+                Direction::Down => &mut station.downlink,
+                Direction::Up => &mut station.uplink,
+            };
+            self.observers.sent(carrier, (slot, due), &sent, link);
+            if sent.direction == Direction::Down && decoded {
+                resolve_by_msg4(slot, carrier, station, sent.process);
             }
         }
-        self.processing.release(now, &mut self.output);
+        air.clear();
     }
 
-    fn poll_output(&mut self, _now: Instant) -> Option<Output> {
-        self.output.pop_front()
+    /// Moves and measures the stations if it is time, and hands over those for which it is due.
+    fn move_stations(&mut self, slot: Slot) {
+        for index in 0..self.stations.len() {
+            let Some(movement) = &mut self.movement else { return };
+            let (station, network) = (&mut self.stations[index], self.air.network_mut());
+            if movement.advance(slot, &self.carrier, (index, station), network) {
+                self.fail_link(slot, index);
+            }
+            self.measure(slot, index);
+        }
+        let Some(how) = self.movement.as_mut().and_then(|movement| movement.take_scripted(slot)) else {
+            return;
+        };
+        for index in 0..self.stations.len() {
+            let station = &self.stations[index];
+            let strongest = |network: &Network| network.strongest_but(station.radio.placed()?, station.cell);
+            if let Some(to) = self.air.network().and_then(strongest) {
+                let command = Command { cause: HandoverCause::Scripted, to, how };
+                self.hand_over((slot, self.carrier.start(slot)), index, &command);
+            }
+        }
     }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        let slot = self.next_slot.map(|slot| self.clock.start(slot));
-        match self.processing.next_release() {
-            Some(at) => Some(slot.map_or(at, |slot| slot.min(at))),
-            None => slot,
+    fn measure(&mut self, slot: Slot, index: usize) {
+        let Some(movement) = &mut self.movement else { return };
+        let due = movement.measure(slot, (index, &self.stations[index]), self.air.network());
+        let Some((to, how)) = due else { return };
+        let command = Command { cause: HandoverCause::EventA3, to, how };
+        if self.hand_over((slot, self.carrier.start(slot)), index, &command) {
+            self.movement().on_handover(index);
+        }
+    }
+    /// Hands a station over in a slot. Returns false, and does nothing, if the station is not connected, is
+    /// being handed over, or the target serves it already.
+    pub fn hand_over(&mut self, at: (Slot, Instant), index: usize, command: &Command) -> bool {
+        let Self { carrier, handovers, stations, air, output, .. } = self;
+        let (station, network) = (&mut stations[index], air.network());
+        if !station.connected() || station.cell == command.to || station.target.is_some() {
+            return false;
+        }
+        if command.how.fate == Fate::Duplicate {
+            handovers.keep(at.1, command, (index, station), network);
+            let served_at = accessed_at(at.0 + command.how.interruption, carrier);
+            station.prepare(at.0, (command.to, served_at), command.how.forwarding, output);
+            return true;
+        }
+        handovers.leave(at, command, (index, station), network, output);
+        self.serve(index, command.to);
+        let from = at.0 + command.how.interruption;
+        self.random_access.start(index, &mut self.stations[index], Cause::Handover, from);
+        true
+    }
+    /// The stations whose random access in the target of a handover has succeeded change their cell.
+    fn change_cells(&mut self, slot: Slot) {
+        let now = self.carrier.start(slot);
+        for index in 0..self.stations.len() {
+            let station = &mut self.stations[index];
+            let Some((to, _)) = station.target.filter(|(_, at)| *at <= slot) else { continue };
+            station.change(slot, now, &mut self.output);
+            self.serve(index, to);
+            self.handovers.on_served(now, (index, &mut self.stations[index]), &mut self.output);
+        }
+    }
+    fn serve(&mut self, index: usize, to: usize) {
+        if self.stations.serve(index, to, self.air.network()) {
+            self.configured.release(index);
+        }
+    }
+    /// Moves a station along a straight line to a position in metres from site 0; its serving cell is kept. A
+    /// station with a stated SINR has no position and stays as it is.
+    pub fn move_station(&mut self, station: usize, to: Point) {
+        if let (Some(placed), Some(network)) = (self.stations[station].radio.placed_mut(), self.air.network())
+        {
+            network.advance(placed, to);
         }
     }
 }

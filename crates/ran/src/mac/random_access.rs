@@ -1,6 +1,6 @@
 //! Contention-based random access, the station's side (TS 36.321 §5.1): a preamble on the PRACH (TS 36.211
 //! §5.7, FDD), the response in its window, Msg3 with HARQ, contention resolution, backoff and further
-//! attempts. The eNB's side is `cell/random_access.rs`.
+//! attempts. The eNB's side is `cell/random_access`.
 //!
 //! The i-th preamble of a procedure is detected with probability `1 - e^-i` (TR 37.868 Table 6.2.2.1.1),
 //! which models power ramping. Stations with the same preamble in the same occasion are detected as one: all

@@ -25,6 +25,18 @@ for (const head of document.querySelectorAll("thead th")) {
     head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
   });
 }
+// A table that is wider than the page says so, and can be scrolled by keys.
+for (const box of document.querySelectorAll("div.scroll")) {
+  const hint = document.createElement("p");
+  hint.className = "hint";
+  hint.textContent = "More columns: scroll the table sideways \u2192";
+  box.before(hint);
+  new ResizeObserver(() => {
+    hint.hidden = box.scrollWidth <= box.clientWidth;
+    if (hint.hidden) box.removeAttribute("tabindex");
+    else box.tabIndex = 0;
+  }).observe(box);
+}
 // Marks show their <title> at once and on touch, which a browser's own tooltip does not.
 const tip = document.createElement("div");
 tip.id = "tip";

@@ -5,9 +5,6 @@ use std::fmt::Write;
 
 /// Width in SVG user units. Chosen: on a page 390 px wide with a scroll bar, text of 13 units is 11 px high.
 pub const WIDTH: f64 = 400.0;
-/// Mean width of a character of 13 units. Chosen: a little more than that of usual sans-serif fonts, since
-/// the reader's font is not known.
-pub const CHARACTER: f64 = 7.3;
 /// Height of a line of text in SVG user units. Chosen: 1.3 times the height of the letters.
 pub const LINE: f64 = 17.0;
 
@@ -118,18 +115,35 @@ impl Canvas {
     }
 }
 
-/// The width of a text in SVG user units, estimated.
+/// Width of a text of 13 units in SVG user units. The reader's font is not known: these are the widths of
+/// DejaVu Sans, the widest of the usual sans-serif fonts, rounded up.
 pub fn width(text: &str) -> f64 {
-    CHARACTER * text.chars().count() as f64
+    text.chars().map(character_width).sum()
 }
 
-/// A text truncated to a width in SVG user units.
+fn character_width(c: char) -> f64 {
+    match c {
+        'i' | 'j' | 'l' | '\'' => 3.7,
+        ' ' | 'f' | 't' | 'r' | 'I' | '.' | ',' | ':' | ';' | '(' | ')' | '[' | ']' | '-' | '/' => 5.4,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 13.0,
+        'A'..='Z' | '=' | '+' | '±' | '<' | '>' => 10.9,
+        _ => 8.3,
+    }
+}
+
+/// A text truncated to a width in SVG user units, to four characters at least.
 pub fn short(text: &str, most: f64) -> String {
-    let most = (most / CHARACTER).max(4.0) as usize;
-    if text.chars().count() <= most {
+    if width(text) <= most {
         return text.to_owned();
     }
-    text.chars().take(most - 1).chain(['…']).collect()
+    let mut kept = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count >= 3 && width(&kept) + character_width(c) + character_width('…') > most {
+            break;
+        }
+        kept.push(c);
+    }
+    kept + "…"
 }
 
 /// A colour between those of a sequence from dark blue to light green, for a share from 0 to 1. All differ in

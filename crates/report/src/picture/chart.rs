@@ -38,6 +38,8 @@ pub enum Kind {
     Published,
     /// Thin and grey, in the background.
     Faint,
+    /// Thin, in the colour of this number.
+    Thin(usize),
 }
 
 impl Kind {
@@ -49,7 +51,7 @@ impl Kind {
     /// The classes of a line beside that of its colour.
     pub(super) fn line_class(self) -> &'static str {
         match self {
-            Self::Faint => "thin",
+            Self::Faint | Self::Thin(_) => "thin",
             Self::Published => "dash",
             Self::Keyed { dash, .. } => ["", "d1", "d2", "d3"][dash % DASHES],
             Self::Ours => "",
@@ -155,7 +157,7 @@ impl Chart {
         match self.series[index].kind {
             Kind::Faint => Colour::Class("x"),
             Kind::Published => Colour::Class("p"),
-            Kind::Keyed { hue, .. } => Colour::Class(CLASSES[hue % COLOURS]),
+            Kind::Keyed { hue, .. } | Kind::Thin(hue) => Colour::Class(CLASSES[hue % COLOURS]),
             Kind::Ours => {
                 let before = self.series[..index].iter().filter(coloured).count();
                 let all = self.series.iter().filter(coloured).count();

@@ -1,7 +1,7 @@
 //! A ladder of messages: an upright for each end, time downwards, an arrow for each message.
 
 use super::canvas::{Anchor, Canvas, LINE, WIDTH};
-use paceline_sim::reproduce::d2d::{FlowDirection, Message, MessageKind};
+use paceline_ran::sidelink::{FlowDirection, Message, MessageKind};
 
 /// Height of a millisecond. Chosen: names of messages 2 ms apart do not touch.
 const MS: f64 = 16.0;

@@ -153,7 +153,7 @@ impl Chart {
     fn draw_legend(&self, top: f64, canvas: &mut Canvas) -> f64 {
         let names = self.legend();
         let published = |series: &Series| series.kind == Kind::Published;
-        if self.style == Style::Scatter || names.len() < 2 && !self.series.iter().any(published) {
+        if names.len() < 2 && !self.series.iter().any(published) {
             return top;
         }
         let (mut x, mut y) = (8.0, top + 11.0);
@@ -164,7 +164,7 @@ impl Chart {
                 (x, y) = (8.0, y + LINE);
             }
             match self.series[index].kind {
-                Kind::Keyed { dash: 1.., .. } => {
+                Kind::Keyed { dash: 1.., .. } | Kind::Thin(_) => {
                     let (colour, class) = (self.colour(index).stroke(), self.series[index].kind.line_class());
                     canvas.path(&colour, class, &[(x, y - 4.5), (x + 18.0, y - 4.5)]);
                 }
@@ -190,7 +190,7 @@ impl Chart {
             Style::Points => Scale::of_places(&places),
             // A time axis starts at 0, not at the first sample or at the only one.
             Style::Lines if low < 0.1 * high || low == high => ends(Scale::nice(0.0, high), 0.0, high),
-            // Room for the names beside the points.
+            // Room for the last point.
             Style::Scatter => ends(Scale::nice(0.0, 1.05 * high), 0.0, 1.05 * high),
             _ if low == high => Scale::of_places(&places),
             _ => ends(Scale::nice(low, high), low, high),
@@ -205,6 +205,8 @@ impl Chart {
         if self.style == Style::Stacked {
             let sum = |at: usize| marks().filter(|mark| mark.x as usize == at).map(|m| m.y).sum::<f64>();
             high = (0..self.categories.len()).map(sum).fold(high, f64::max);
+            // Shares may add up to a little more than all of them.
+            high = if high < self.most * (1.0 + 1e-9) { high.min(self.most) } else { high };
         }
         let start = if self.from_zero { 0.0 } else { high };
         let low = marks().map(bottom).fold(start, f64::min);
@@ -249,32 +251,6 @@ mod tests {
     }
 
     #[test]
-    fn values_that_are_not_finite_are_not_drawn() {
-        let mut chart = chart(Style::Points, &[(0.0, f64::NAN), (1.0, 2.0), (f64::INFINITY, 1.0)]);
-        chart.series[0].marks[1].half = Some(f64::NAN);
-        let figure = chart.figure();
-        assert!(figure.contains("<svg") && figure.contains("t &amp; u"), "{figure}");
-        assert!(!figure.contains("NaN") && !figure.contains("inf"), "{figure}");
-    }
-
-    #[test]
-    fn points_have_a_band_and_tooltips_with_units() {
-        let figure = chart(Style::Points, &[(1.0, 2.0), (10.0, 3.0)]).figure();
-        assert!(figure.contains("<polygon class=\"band f0\""), "{figure}");
-        assert!(figure.contains("<title>station.count: 10\ngoodput: 3.00 ± 0.500 Mb/s</title>"), "{figure}");
-    }
-
-    #[test]
-    fn published_and_our_values_have_the_same_colours_in_every_picture() {
-        let mut chart = chart(Style::Points, &[(1.0, 2.0), (10.0, 3.0)]);
-        let published =
-            Series { name: String::from("published"), kind: Kind::Published, ..chart.series[0].clone() };
-        chart.series.insert(0, published);
-        assert_eq!((chart.colour(0).fill(), chart.colour(1).fill()), ("fp".into(), "f0".into()));
-        assert!(chart.figure().contains(">published</text>"));
-    }
-
-    #[test]
     fn a_single_value_at_the_largest_possible_one_has_an_axis() {
         let mut chart = chart(Style::Points, &[(1.0, 1.0), (2.0, 1.0)]);
         chart.series[0].marks.iter_mut().for_each(|mark| mark.half = None);
@@ -289,13 +265,5 @@ mod tests {
             Chart::of_distributions("MCS", "MCS index", series).figure()
         };
         assert!(of([28.0, 28.0]).is_empty() && of([27.0, 28.0]).contains("<polyline"));
-    }
-
-    #[test]
-    fn a_value_below_zero_is_drawn_below_the_axis() {
-        let mut chart = chart(Style::Bars, &[(0.0, -20.0), (1.0, 10.0)]);
-        chart.categories = vec![String::from("a"), String::from("b")];
-        assert!(chart.y_scale().low <= -20.0);
-        assert!(chart.figure().matches("<rect").count() >= 3);
     }
 }

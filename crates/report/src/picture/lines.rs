@@ -1,6 +1,6 @@
 //! Lines over numbers: values over time, points with confidence bands, distributions, named points.
 
-use super::canvas::{Anchor, Canvas, WIDTH, short};
+use super::canvas::Canvas;
 use super::chart::{Area, Chart, Kind, Mark, Style};
 
 /// Marks of a line over time with a tooltip. Chosen: one for every eight units of a picture's width.
@@ -87,7 +87,7 @@ fn steps(area: &Area, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 /// Places that show the values of a line; of a long line, some.
 fn tips(chart: &Chart, area: &Area, canvas: &mut Canvas, index: usize) {
     let series = &chart.series[index];
-    if series.kind == Kind::Faint {
+    if matches!(series.kind, Kind::Faint | Kind::Thin(_)) {
         return;
     }
     let every = if chart.style == Style::Points { 1 } else { series.marks.len().div_ceil(MAX_TIPS).max(1) };
@@ -106,13 +106,5 @@ fn scatter(chart: &Chart, area: &Area, canvas: &mut Canvas, index: usize) {
         let tip =
             format!("{}\n{}", series.name, chart.tip(series, mark).trim_start_matches(&series.name).trim());
         canvas.circle(&colour.fill(), (x, y), 4.5, &tip);
-        // Names stand above and below the points in turn, so that those of close points do not overlap.
-        let y = if index.is_multiple_of(2) { y - 6.0 } else { y + 15.0 };
-        let name = short(&series.name, 200.0);
-        if x > WIDTH / 2.0 {
-            canvas.text("ink", (x - 6.0, y), Anchor::End, &name);
-        } else {
-            canvas.text("ink", (x + 6.0, y), Anchor::Start, &name);
-        }
     }
 }

@@ -63,19 +63,3 @@ pub fn packets(title: &str, facts: &CellFacts, panels: &[Panel], span_ms: f64, q
     canvas.text("faint", (WIDTH - 8.0, top + 10.5), Anchor::End, &span);
     canvas.finish(top + LINE, title)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use paceline_study::scenario_file;
-
-    #[test]
-    fn every_packet_within_the_span_is_a_dot_over_the_slots() {
-        let (name, text) = scenario_file::built_in("private-5g");
-        let scenario = scenario_file::parse("private-5g", text, &[]).unwrap();
-        let facts = CellFacts::of(scenario.cell().unwrap());
-        let panel = Panel { name, packets: vec![(0.5, 3.0), (2.0, 4.0), (9.0, 1.0)] };
-        let svg = packets("title", &facts, &[panel], 2.5, "round-trip time, ms");
-        assert_eq!((svg.matches("<circle").count(), svg.matches("f1").count()), (2, 2), "{svg}");
-    }
-}

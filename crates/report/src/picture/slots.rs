@@ -116,23 +116,3 @@ fn legend(canvas: &mut Canvas, arrows: bool, top: f64) -> f64 {
     }
     next + LINE
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::html::standalone;
-    use paceline_study::scenario_file;
-
-    #[test]
-    fn every_slot_and_distance_is_drawn() {
-        let (name, text) = scenario_file::built_in("single-station");
-        let scenario = scenario_file::parse("single-station", text, &[]).unwrap();
-        let facts = CellFacts::of(scenario.cell().unwrap());
-        let svg = standalone(&slot_map(&name, &facts));
-        // Ten slots with both directions, and the legend's three colours.
-        assert_eq!(svg.matches("<rect class=\"f0\"").count(), 11, "{svg}");
-        assert_eq!(svg.matches("class=\"l thin l2\"").count(), 1);
-        assert!(svg.starts_with("<svg") && svg.contains("<style>") && svg.contains("K1 4"), "{svg}");
-        assert!(svg.contains("prefers-color-scheme: dark"));
-    }
-}

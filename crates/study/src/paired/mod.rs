@@ -15,6 +15,9 @@ use paceline_sim::results::mean_and_half;
 /// Part of the first mean up to which a difference is none. Chosen: a reader takes one percent for none; the
 /// words of a sentence alone depend on it, its figures do not.
 const UNCHANGED_PERCENT: f64 = 1.0;
+/// Percentage of the first mean from which on a difference is stated in the figure's unit. Chosen: above a
+/// tenfold, a percentage says more on the small first mean than on the difference.
+const MAX_PERCENT: f64 = 900.0;
 
 /// The mean of a figure's differences, second minus first, over pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,45 +40,105 @@ impl Difference {
         let (difference, half) = mean_and_half(&differences);
         Self { first: mean(|pair| pair.0), second: mean(|pair| pair.1), mean: difference, half }
     }
-    /// The difference and the ends of its interval in percent of the mean of the first runs; none where that
-    /// is zero.
-    pub fn percent(&self) -> Option<(f64, f64, f64)> {
-        // No total is negative: nothing falls by more than all of it.
-        let percent = |value: f64| (100.0 * value / self.first.abs()).max(-100.0);
-        let half = self.half.unwrap_or(0.0);
-        (self.first != 0.0)
-            .then(|| (percent(self.mean), percent(self.mean - half), percent(self.mean + half)))
-    }
     /// Whether the interval includes zero; false without one.
     pub fn may_be_zero(&self) -> bool {
         self.half.is_some_and(|half| self.mean.abs() <= half)
     }
-    /// The difference in words, such as `52% lower (49 to 55%)`; none of a figure that neither side has.
-    pub fn words(&self) -> Option<String> {
+    /// The difference and the ends of its interval. No total is negative: nothing falls by more than all of
+    /// it.
+    fn ends(&self) -> [f64; 3] {
+        let half = self.half.unwrap_or(0.0);
+        [self.mean, self.mean - half, self.mean + half].map(|value| value.max(-self.first.abs()))
+    }
+    /// How the difference of a figure is stated.
+    fn scale(&self, figure: &Figure) -> Scale {
+        let percent = 100.0 / self.first.abs();
+        let [mean, ..] = self.ends();
+        let scale = |factor, decimals, unit| Scale { factor, decimals, unit };
+        match figure.unit {
+            "%" => scale(1.0, Some(figure.decimals), " points"),
+            _ if percent.is_finite() && (percent * mean).abs() <= MAX_PERCENT => scale(percent, None, "%"),
+            unit => scale(1.0, Some(figure.decimals), unit),
+        }
+    }
+    /// The size of the difference, such as `52%`, `0.51 points` or `3.20 Mb/s`.
+    pub fn size(&self, figure: &Figure) -> String {
+        let scale = self.scale(figure);
+        scale.number(self.mean.abs()) + &scale.unit()
+    }
+    /// Whether the difference is too small to be named.
+    pub fn is_unchanged(&self, figure: &Figure) -> bool {
+        let Scale { factor, decimals, .. } = self.scale(figure);
+        let least = decimals.map_or(UNCHANGED_PERCENT, half_of_last_digit);
+        self.ends().iter().all(|end| (end * factor).abs() <= least)
+    }
+    /// The difference in words, such as `52% lower (49 to 55%)`, of a share `0.00% -> 0.51%, +0.51 points
+    /// (0.29 to 0.72)`; none of a figure that neither side has.
+    pub fn words(&self, figure: &Figure) -> Option<String> {
         if !self.mean.is_finite() || (self.first == 0.0 && self.second == 0.0) {
             return None;
         }
-        let Some((percent, low, high)) = self.percent() else { return Some(String::from("up from zero")) };
-        if low.abs().max(high.abs()) <= UNCHANGED_PERCENT {
+        if self.is_unchanged(figure) {
             return Some(String::from("unchanged"));
         }
+        let scale = self.scale(figure);
+        let ([mean, low, high], unit) = (self.ends(), scale.unit());
         if self.may_be_zero() {
-            return Some(format!("not clearly different ({} to {}%)", signed(low), signed(high)));
+            return Some(format!(
+                "not clearly different ({} to {}{unit})",
+                scale.signed(low),
+                scale.signed(high)
+            ));
         }
-        let (word, from, to) = if percent < 0.0 { ("lower", -high, -low) } else { ("higher", low, high) };
-        let interval =
-            self.half.map_or(String::new(), |_| format!(" ({} to {}%)", rounded(from), rounded(to)));
-        Some(format!("{}% {word}{interval}", rounded(percent.abs())))
+        let interval = |from: f64, to: f64, unit: &str| {
+            self.half
+                .map_or(String::new(), |_| format!(" ({} to {}{unit})", scale.number(from), scale.number(to)))
+        };
+        if scale.decimals.is_none() {
+            let (word, from, to) = if mean < 0.0 { ("lower", -high, -low) } else { ("higher", low, high) };
+            return Some(format!("{}% {word}{}", scale.number(mean.abs()), interval(from, to, "%")));
+        }
+        let value = |value: f64| scale.number(value) + if figure.unit == "%" { "%" } else { "" };
+        let change = scale.signed(mean) + &unit;
+        Some(format!("{} -> {}, {change}{}", value(self.first), value(self.second), interval(low, high, "")))
     }
 }
 
-/// A percentage without decimals, below ten with one.
-fn rounded(percent: f64) -> String {
-    if percent.abs() < 9.95 { format!("{percent:.1}") } else { format!("{percent:.0}") }
+fn half_of_last_digit(decimals: usize) -> f64 {
+    (0..decimals).fold(0.5, |half, _| half / 10.0)
 }
 
-fn signed(percent: f64) -> String {
-    if percent > 0.0 { format!("+{}", rounded(percent)) } else { rounded(percent) }
+/// How a difference is stated: in percent of the first mean, in percentage points, or in the figure's unit.
+struct Scale {
+    /// Factor of the stated number.
+    factor: f64,
+    /// Decimals of the figure; none of a percentage of the first mean.
+    decimals: Option<usize>,
+    unit: &'static str,
+}
+
+impl Scale {
+    /// A number; a percentage of the first mean without decimals, below ten with one.
+    fn number(&self, value: f64) -> String {
+        let value = value * self.factor;
+        let decimals = self.decimals.unwrap_or(usize::from(value.abs() < 9.95));
+        let text = format!("{value:.decimals$}");
+        // No sign of a zero.
+        match text.strip_prefix('-') {
+            Some(size) if !size.contains(|digit: char| ('1'..='9').contains(&digit)) => size.to_owned(),
+            _ => text,
+        }
+    }
+    fn signed(&self, value: f64) -> String {
+        if value > 0.0 { format!("+{}", self.number(value)) } else { self.number(value) }
+    }
+    /// The unit behind a number.
+    fn unit(&self) -> String {
+        match self.unit {
+            "%" | " points" | "" => self.unit.to_owned(),
+            unit => format!(" {unit}"),
+        }
+    }
 }
 
 /// Differences of all totals between two results.
@@ -90,15 +153,25 @@ pub struct Paired {
     differences: Vec<Difference>,
 }
 
-/// A figure of a sentence: name, value.
-type Figure = (&'static str, fn(&Totals) -> f64);
+/// A total that is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Figure {
+    /// Its name in a sentence.
+    pub name: &'static str,
+    /// Its unit; `%` of a share, whose differences are stated in percentage points.
+    pub unit: &'static str,
+    /// Decimals of its values.
+    pub decimals: usize,
+    /// Its value in this unit.
+    pub of: fn(&Totals) -> f64,
+}
 
 /// Chosen: the totals that answer whether a change helps.
 const SENTENCE: [Figure; 4] = [
-    ("RTT", |t| t.rtt_mean_ms),
-    ("goodput", |t| t.goodput_mbps),
-    ("upload", |t| t.upload_mbps),
-    ("retransmissions", |t| t.retransmission_share),
+    Figure { name: "RTT", unit: "ms", decimals: 1, of: |t| t.rtt_mean_ms },
+    Figure { name: "goodput", unit: "Mb/s", decimals: 2, of: |t| t.goodput_mbps },
+    Figure { name: "upload", unit: "Mb/s", decimals: 2, of: |t| t.upload_mbps },
+    Figure { name: "retransmissions", unit: "%", decimals: 2, of: |t| 100.0 * t.retransmission_share },
 ];
 
 impl Paired {
@@ -140,7 +213,8 @@ impl Paired {
     /// The difference in a sentence, such as `RTT 52% lower (49 to 55%), goodput unchanged (8 pairs of equal
     /// seeds, 95% intervals).`
     pub fn sentence(&self) -> String {
-        let parts = SENTENCE.iter().filter_map(|(name, of)| Some((*name, self.difference(*of).words()?)));
+        let words = |figure: &Figure| Some((figure.name, self.difference(figure.of).words(figure)?));
+        let parts = SENTENCE.iter().filter_map(words);
         let (same, other): (Vec<_>, Vec<_>) = parts.partition(|(_, words)| words == "unchanged");
         let mut said: Vec<String> = other.iter().map(|(name, words)| format!("{name} {words}")).collect();
         let same: Vec<&str> = same.iter().map(|(name, _)| *name).collect();
@@ -195,5 +269,22 @@ mod tests {
         );
         let said = Paired::of(&first[..1], &runs(&[(1, 12.0, 100.0)])).unwrap().sentence();
         assert_eq!(said, "Goodput 20% higher, RTT unchanged (one pair of equal seeds: no interval).");
+    }
+
+    #[test]
+    fn shares_differ_by_points_and_small_first_values_by_units() {
+        let words = |unit, first: f64, second: f64, half| {
+            let figure = Figure { name: "", unit, decimals: 2, of: |_| 0.0 };
+            let mean = second - first;
+            Difference { first, second, mean, half }.words(&figure).unwrap()
+        };
+        assert_eq!(words("%", 0.0, 0.51, Some(0.2)), "0.00% -> 0.51%, +0.51 points (0.31 to 0.71)");
+        // Nothing falls by more than all of it.
+        assert_eq!(words("%", 0.5, 0.1, Some(0.2)), "0.50% -> 0.10%, -0.40 points (-0.50 to -0.20)");
+        assert_eq!(words("%", 0.5, 0.6, Some(0.2)), "not clearly different (-0.10 to +0.30 points)");
+        assert_eq!(words("%", 40.0, 40.004, None), "unchanged");
+        assert_eq!(words("Mb/s", 0.0, 5.0, None), "0.00 -> 5.00, +5.00 Mb/s");
+        assert_eq!(words("Mb/s", 0.01, 5.0, Some(1.0)), "0.01 -> 5.00, +4.99 Mb/s (3.99 to 5.99)");
+        assert_eq!(words("Mb/s", 1.0, 5.0, Some(1.0)), "400% higher (300 to 500%)");
     }
 }

@@ -23,7 +23,7 @@ impl Sender {
         let una = acked_to as u64;
         let dsack = self.dsack(info, acked_to);
         let blocks = self.sack_blocks(info, acked_to);
-        let same_window = info.window == self.window;
+        let same_window = info.window == self.window.size();
         self.update_window(una, info);
         if self.only_acknowledges() && !info.ece {
             self.persist.on_ack(false); // no data can have arrived or be lost
@@ -91,7 +91,7 @@ impl Sender {
     fn on_old_ack(&mut self, now: Instant, info: &AckInfo<'_>, acked_to: i64, stats: &mut Stats) -> bool {
         // The SYN counts one; before it nothing was sent that the peer could have acknowledged.
         let acknowledged = self.snd_una + 1;
-        if acked_to < self.snd_una as i64 - self.largest_window.min(acknowledged) as i64 {
+        if acked_to < self.snd_una as i64 - self.window.largest().min(acknowledged) as i64 {
             return false;
         }
         if !self.uses_sack || info.sack.is_empty() || self.only_acknowledges() {
@@ -148,7 +148,7 @@ impl Sender {
         let inside = |(l, r): &(SeqNumber, SeqNumber)| self.offset(*l) <= left && right <= self.offset(*r);
         let is_one = self.uses_sack && left < right && (left < acked_to || blocks.get(1).is_some_and(inside));
         let len = (right - left) as u64;
-        if !is_one || right < 0 || len > self.largest_window.max(u64::from(self.mss)) {
+        if !is_one || right < 0 || len > self.window.largest().max(u64::from(self.mss)) {
             return None;
         }
         Some(Dsack { end: right as u64, segments: len.div_ceil(u64::from(self.mss)) as u32 })
@@ -159,19 +159,14 @@ impl Sender {
         let end = self.stream_end();
         stats.bytes_acked += una.min(end) - self.snd_una.min(end);
         self.snd_una = una;
-        (self.consecutive_timeouts, self.first_resent_at, self.dup_acks) = (0, None, 0);
+        self.dup_acks = 0;
+        self.retries.on_progress();
     }
     /// Updates SND.WND (RFC 9293 §3.10.7.4).
     fn update_window(&mut self, una: u64, info: &AckInfo<'_>) {
-        let newer = info.seq > self.window_seq || una > self.snd_una;
-        if newer || (info.seq == self.window_seq && (info.window > self.window || info.window == 0)) {
-            self.window_seq = info.seq;
-            self.window = info.window;
-            self.largest_window = self.largest_window.max(info.window);
-            self.window_end = una + info.window;
-            if self.window_end > self.snd_nxt {
-                self.persist.stop();
-            }
+        let taken = self.window.update(info.seq, una, info.window, una > self.snd_una);
+        if taken && self.window.end() > self.snd_nxt {
+            self.persist.stop();
         }
     }
     fn update_rtt(&mut self, now: Instant, update: &ScoreboardUpdate, echo: Option<u32>, clock: u32) {

@@ -36,7 +36,7 @@ impl Sender {
         if self.persist.on_expiry(now, self.rtt.rto(), self.rules.retries) {
             stats.window_probes_sent += 1;
         } else {
-            self.gave_up = true;
+            self.retries.give_up();
         }
     }
     /// Waits `wait` for segments that may only be reordered.
@@ -59,9 +59,7 @@ impl Sender {
     }
     fn on_retransmission_timer(&mut self, now: Instant, stats: &mut Stats) {
         let limit = give_up_after(self.rules.retries, self.rules.min_rto);
-        let too_long = self.first_resent_at.is_some_and(|at| now.since(at) >= limit);
-        if self.consecutive_timeouts > 0 && too_long {
-            self.gave_up = true;
+        if self.retries.check(now, limit) {
             self.loss_timer.stop();
             return;
         }
@@ -75,12 +73,12 @@ impl Sender {
         }
         self.mark_all_lost(Some(now));
         self.control.on_congestion(now, event, Bytes(self.scoreboard.in_flight()));
-        let frto = self.rules.frto && (first || self.consecutive_timeouts > 0);
+        let frto = self.rules.frto && (first || self.retries.timeouts() > 0);
         self.recovery.enter_timeout(self.snd_una, self.snd_nxt, frto);
         self.tail_probe.cancel();
         self.ecn.on_reduced();
         self.rtt.on_timeout();
-        self.consecutive_timeouts += 1;
+        self.retries.on_timeout();
         self.loss_timer.set(TimerKind::Retransmission, now + self.rtt.rto());
         self.pacer.release(now);
         stats.timeouts += 1;

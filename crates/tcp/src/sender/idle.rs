@@ -13,7 +13,7 @@ impl Sender {
         let (in_flight, cwnd) = (self.scoreboard.in_flight(), self.cwnd());
         self.record_usage_after_burst(now);
         let wanted = self.writer.written().saturating_sub(self.snd_nxt).min(u64::from(self.mss));
-        if wanted > 0 && self.window_end < self.snd_nxt + wanted && self.scoreboard.is_empty() {
+        if wanted > 0 && self.window.end() < self.snd_nxt + wanted && self.scoreboard.is_empty() {
             self.persist.start(now + self.rtt.rto());
         } else if in_flight < cwnd && self.snd_nxt >= self.writer.written() {
             self.rates.on_app_limited(in_flight);
@@ -47,10 +47,10 @@ impl Sender {
         let written = self.writer.written();
         let buffered = self.buffered_end();
         let len = buffered.saturating_sub(self.snd_nxt).min(u64::from(self.mss));
-        let usable = self.window_end.saturating_sub(self.snd_nxt);
+        let usable = self.window.end().saturating_sub(self.snd_nxt);
         if len > 0 && usable < len {
             // Both windows may be used up: the smaller one counts.
-            let window = self.window_end - self.snd_una.min(self.window_end);
+            let window = self.window.end() - self.snd_una.min(self.window.end());
             let by_congestion = !self.fits_cwnd(len as u32) && self.cwnd() < window;
             return if by_congestion { Limit::CongestionWindow } else { Limit::ReceiveWindow };
         }

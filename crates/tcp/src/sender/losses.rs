@@ -61,7 +61,7 @@ impl Sender {
         update: &ScoreboardUpdate,
         stats: &mut Stats,
     ) -> bool {
-        let can_send_new = self.writer.written() > self.snd_nxt && self.window_end > self.snd_nxt;
+        let can_send_new = self.writer.written() > self.snd_nxt && self.window.end() > self.snd_nxt;
         let frto = self.recovery.frto_on_ack(
             ack.advanced,
             update.original && (self.uses_sack || !update.ambiguous),
@@ -91,7 +91,7 @@ impl Sender {
             self.rtt.end_backoff();
             stats.spurious_timeouts += 1;
         }
-        self.consecutive_timeouts = 0;
+        self.retries.on_undone();
         stats.undone_reductions += 1;
         true
     }

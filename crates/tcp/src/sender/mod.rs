@@ -4,7 +4,7 @@
 //! and changes the phase of recovery; the congestion control gets a report. `transmit` is then polled for
 //! segments: retransmissions first, new data second, as far as congestion window, pacing and the peer's
 //! window allow; `idle` records why nothing leaves. Timers that expire enter in `expiry`. `state` has the
-//! fields of a sender, which `recovery`, `path`, `timers` and `window_usage` define.
+//! fields of a sender, which `recovery`, `path`, `timers` and `window` define.
 
 mod acks;
 mod expiry;
@@ -15,7 +15,7 @@ mod recovery;
 mod state;
 mod timers;
 mod transmit;
-mod window_usage;
+mod window;
 
 pub(crate) use path::rtt::MAX_RTO;
 pub(crate) use state::{AckInfo, Sender};

@@ -7,8 +7,8 @@ use super::path::pacing::{PacedFlow, Pacer};
 use super::path::rate::RateSampler;
 use super::path::rtt::RttEstimator;
 use super::recovery::{Phase, Recovery, Scoreboard, TailProbe};
-use super::timers::{LossTimer, PersistTimer};
-use super::window_usage::WindowUsage;
+use super::timers::{LossTimer, PersistTimer, Retries};
+use super::window::{PeerWindow, WindowUsage};
 use crate::application::Writer;
 use crate::cc::{CongestionControl, Controller, Interval, Setting};
 use crate::config::{EndpointConfig, Source};
@@ -101,12 +101,7 @@ pub(crate) struct Sender {
     pub(super) uses_sack: bool,
     pub(super) snd_una: u64,
     pub(super) snd_nxt: u64,
-    /// SND.WND in bytes, its end `SND.UNA + SND.WND`, and the largest window seen.
-    pub(super) window: u64,
-    pub(super) window_end: u64,
-    pub(super) largest_window: u64,
-    /// SND.WL1: the sequence number of the segment that last updated the window.
-    pub(super) window_seq: SeqNumber,
+    pub(super) window: PeerWindow,
     pub(crate) writer: Writer,
     /// FIN follows the last byte.
     pub(super) closes: bool,
@@ -128,11 +123,7 @@ pub(crate) struct Sender {
     pub(super) last_sent_at: Option<Instant>,
     pub(super) loss_timer: LossTimer,
     pub(super) persist: PersistTimer,
-    /// Timeouts since SND.UNA last advanced, and the time of the first retransmission since then.
-    pub(super) consecutive_timeouts: u32,
-    pub(super) first_resent_at: Option<Instant>,
-    /// The peer has not answered for as long as the configuration allows.
-    pub(super) gave_up: bool,
+    pub(super) retries: Retries,
     pub(crate) limits: LimitTracker,
 }
 
@@ -162,10 +153,7 @@ impl Sender {
             uses_sack,
             snd_una: 0,
             snd_nxt: 0,
-            window: 0,
-            window_end: 0,
-            largest_window: 0,
-            window_seq: SeqNumber(0),
+            window: PeerWindow::default(),
             writer: Writer::new(source, config.request),
             closes: source.closes_first(),
             send_buffer: config.send_buffer.0.max(u64::from(mss)),
@@ -183,18 +171,13 @@ impl Sender {
             last_sent_at: None,
             loss_timer: LossTimer::default(),
             persist: PersistTimer::default(),
-            consecutive_timeouts: 0,
-            first_resent_at: None,
-            gave_up: false,
+            retries: Retries::default(),
             limits: LimitTracker::default(),
         }
     }
     /// Sets the window of the peer's SYN, or of the ACK that ends the handshake.
     pub fn set_window(&mut self, seq: SeqNumber, window: u64) {
-        self.window_seq = seq;
-        self.window = window;
-        self.largest_window = self.largest_window.max(window);
-        self.window_end = self.snd_una + window;
+        self.window.set(seq, self.snd_una, window);
     }
     /// The handshake is complete; it took `rtt` if the SYN was sent once. Otherwise the timestamp `echo`
     /// gives the RTT.
@@ -247,7 +230,7 @@ impl Sender {
     }
     /// Whether the connection is over because the peer does not answer.
     pub fn has_given_up(&self) -> bool {
-        self.gave_up
+        self.retries.has_given_up()
     }
     /// The window in force in bytes: that of PRR during a recovery, unless the control has its own.
     pub fn cwnd(&self) -> u64 {
@@ -268,7 +251,7 @@ impl Sender {
     }
     /// The largest window that the peer has offered, in bytes.
     pub fn largest_window(&self) -> u64 {
-        self.largest_window
+        self.window.largest()
     }
     pub(super) fn paced_flow(&self) -> PacedFlow {
         PacedFlow {

@@ -128,6 +128,52 @@ pub(super) fn give_up_after(retries: u32, first: Duration) -> Duration {
     (0..=retries).fold(Duration::ZERO, |sum, doubled| sum + (first * (1 << doubled.min(16))).min(MAX_RTO))
 }
 
+/// How long a peer has not answered retransmissions.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Retries {
+    /// Timeouts since SND.UNA last advanced, or a reduction was undone.
+    timeouts: u32,
+    /// The first retransmission since SND.UNA last advanced.
+    first_resent_at: Option<Instant>,
+    gave_up: bool,
+}
+
+impl Retries {
+    /// Timeouts in a row.
+    pub fn timeouts(&self) -> u32 {
+        self.timeouts
+    }
+    /// Whether the peer has not answered for as long as the configuration allows.
+    pub fn has_given_up(&self) -> bool {
+        self.gave_up
+    }
+    /// SND.UNA has advanced.
+    pub fn on_progress(&mut self) {
+        (self.timeouts, self.first_resent_at) = (0, None);
+    }
+    /// A reduction was undone: the timeouts were spurious.
+    pub fn on_undone(&mut self) {
+        self.timeouts = 0;
+    }
+    pub fn on_resent(&mut self, now: Instant) {
+        self.first_resent_at.get_or_insert(now);
+    }
+    pub fn on_timeout(&mut self) {
+        self.timeouts += 1;
+    }
+    /// Gives up if retransmissions have gone unanswered for this long. Returns whether it does.
+    pub fn check(&mut self, now: Instant, limit: Duration) -> bool {
+        let too_long = self.first_resent_at.is_some_and(|at| now.since(at) >= limit);
+        if self.timeouts > 0 && too_long {
+            self.give_up();
+        }
+        self.timeouts > 0 && too_long
+    }
+    pub fn give_up(&mut self) {
+        self.gave_up = true;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

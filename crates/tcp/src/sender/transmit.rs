@@ -144,7 +144,7 @@ impl Sender {
     /// Bookkeeping after a retransmission.
     fn on_resent(&mut self, now: Instant, sent: &SentSegment, clock: u32, stats: &mut Stats) {
         self.recovery.on_sent(sent.len(), Some(clock));
-        self.first_resent_at.get_or_insert(now);
+        self.retries.on_resent(now);
         stats.retransmitted_segments += 1;
         let reordering = self.loss_timer.kind() == Some(TimerKind::Reordering);
         // A retransmission of the first segment starts a full timeout, except from the second hole on with
@@ -181,13 +181,13 @@ impl Sender {
                 return None;
             }
         }
-        let usable = self.window_end.saturating_sub(self.snd_nxt);
+        let usable = self.window.end().saturating_sub(self.snd_nxt);
         if usable >= len {
             return Some((len as u32, last && self.closes));
         }
         // Silly window avoidance (RFC 9293 §3.8.6.2.1): a small segment only if it is half of the largest
         // window.
-        let worth = usable > 0 && (2 * usable >= self.largest_window || self.persist.is_probe_due());
+        let worth = usable > 0 && (2 * usable >= self.window.largest() || self.persist.is_probe_due());
         worth.then_some((usable as u32, false))
     }
 }

@@ -121,12 +121,12 @@ fn latencies(facts: &CellFacts) -> String {
 }
 
 fn terms(facts: &CellFacts) -> String {
-    let mut lines = vec![["part of the idle latency", "", "mean ms", "from"].map(str::to_owned).to_vec()];
+    let mut lines = vec![["part of the idle latency", "", "from", "mean ms"].map(str::to_owned).to_vec()];
     lines.extend(facts.latency.terms.iter().map(|term| {
         let ms = format!("{:.2}", term.mean_ms);
-        vec![term.direction.to_owned(), term.part.to_owned(), ms, term.source.clone()]
+        vec![term.direction.to_owned(), term.part.to_owned(), term.source.clone(), ms]
     }));
-    align(&lines, 2) + "uplink: the first PUSCH after a scheduling request.\n"
+    align(&lines, 3) + "uplink: the first PUSCH after a scheduling request.\n"
 }
 
 fn mhz(mhz: f64) -> String {

@@ -1,54 +1,48 @@
 //! `paceline reproduce`: repeats a published experiment and prints the published values beside the simulated
-//! ones.
+//! ones. [`paceline_reproduce::PAPERS`] has the experiments.
 
-mod accelerator;
-mod ack_filter;
-mod calibration;
-mod d2d;
-mod measured;
-mod options;
-mod outcome;
-mod pacing_pictures;
-mod router;
-mod router_measured;
-mod tdd_pacing;
+mod args;
+mod folders;
+mod measure;
+
+pub use args::Args;
 
 use crate::failure::Outcome;
-use clap::Subcommand;
-use options::Options;
-
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    experiment: Experiment,
-}
-
-#[derive(Subcommand)]
-enum Experiment {
-    /// ACK filtering in the uplink buffer (IEEE CSCN 2018): four schemes, 10 to 60 stations
-    AckFilter(Options),
-    /// The mobile accelerator (2011): probes of two mobile channels, and TCP on them with and without it
-    Accelerator(Options),
-    /// Downlink geometry and coupling loss of 3GPP's deployments, beside 3GPP's own
-    Calibration(calibration::Options),
-    /// TCP over direct links with mode switches (IEEE VTC Spring 2016): round trips, windows, throughputs
-    D2d(Options),
-    /// Measured cells: throughputs and latencies of real networks beside ours
-    Measured(measured::Options),
-    /// ACK rate control in front of a router (2010): rates, collapse, router's load, shares; also measured
-    Router(router::RouterOptions),
-    /// Pacing in TDD cells (IEEE CCNC 2024): its statements, ours, and maps over buffer and round-trip time
-    TddPacing(tdd_pacing::PacingOptions),
-}
+use crate::output;
+use crate::results_folder::{check_unused, write_file, write_summary};
+use anyhow::Context;
+use folders::Folders;
+use paceline_reproduce::{Inputs, Reproduced, Row, table};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::process::ExitCode;
 
 pub fn run(args: &Args) -> Outcome {
-    match &args.experiment {
-        Experiment::AckFilter(options) => ack_filter::run(options),
-        Experiment::Accelerator(options) => accelerator::run(options),
-        Experiment::Calibration(options) => calibration::run(options),
-        Experiment::D2d(options) => d2d::run(options),
-        Experiment::Measured(options) => measured::run(options),
-        Experiment::Router(options) => router::run(options),
-        Experiment::TddPacing(options) => tdd_pacing::run(options),
+    let (name, out) = (args.paper.name, args.out.as_deref());
+    // Sweeps continue in their folder.
+    if let (Some(out), Inputs::Runs | Inputs::Stations) = (out, args.paper.inputs) {
+        check_unused(out)?;
     }
+    let reproduced = args.paper.reproduce(&args.options, &mut Folders(args))?;
+    if let Some(out) = out {
+        std::fs::create_dir_all(out)
+            .with_context(|| format!("--out {}: cannot be written", out.display()))?;
+    }
+    finish(name, &reproduced, out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes `summary.json` and `rows.csv` into `out` if there is one, and prints the table.
+fn finish(name: &str, reproduced: &Reproduced, out: Option<&Path>) -> anyhow::Result<()> {
+    let Reproduced { conditions, about, rows } = reproduced;
+    if let Some(out) = out {
+        let mut summary = Map::new();
+        summary.insert("paceline".into(), json!(paceline_study::origin()));
+        summary.insert("reproduces".into(), json!(name));
+        summary.extend(about.as_object().cloned().unwrap_or_default());
+        summary.insert("rows".into(), rows.iter().map(Row::to_json).collect());
+        write_summary(out, &Value::Object(summary))?;
+        write_file(&out.join("rows.csv"), &table::csv(rows)).context("cannot write rows.csv")?;
+    }
+    output::print(&table::text(&format!("{name}, published beside ours: {conditions}"), rows))
 }

@@ -1,427 +1,348 @@
 //! The machine around the connections: tables, timers and the order of sending.
 //!
-//! [`Accelerator::input`] puts the fragments of a connection's datagrams together, finds the connection of a
-//! packet (`index`, `entry`) or follows its handshake (`opening`), and admits a connection at its server's
-//! first data. After each call of a connection, `bookkeeping` updates the totals of its device (`device`) and
-//! of the machine (`shared`), the `timers`, the queues of `transmit` and the `journal`. `transmit` lets
-//! devices send in turn. `admin` has the operator's calls; `prefetch` warms the caches.
+//! [`Accelerator`] has the calls of the driver and the operator. `intake` has the packets that belong to no
+//! connection yet: fragments and handshakes (`opening`). `connections` has the tables (`index`) of
+//! connections (`entry`) and devices (`device`), and after each call of a connection updates their totals,
+//! `timers` and the `journal`, and lets devices send in turn. `shared` has the state that all connections
+//! share. `prefetch` warms the caches.
 
-mod admin;
-mod bookkeeping;
+mod connections;
 mod device;
 mod entry;
 mod index;
+mod intake;
 mod journal;
 mod opening;
 mod prefetch;
 mod shared;
 mod timers;
-mod transmit;
 
-use crate::accelerator::Side;
-use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::Flow;
-use crate::accelerator::flow::context::Verdict;
-use crate::accelerator::flow::to_client::scoreboard::delivery::Delivery;
-use crate::accelerator::machine::device::{Device, device_key, memory};
+use crate::accelerator::machine::connections::{Arrival, Connections};
+use crate::accelerator::machine::device::{Device, device_key};
 use crate::accelerator::machine::entry::FlowEntry;
-use crate::accelerator::machine::index::Table;
-use crate::accelerator::machine::journal::Journal;
+use crate::accelerator::machine::intake::Intake;
 use crate::accelerator::machine::opening::Openings;
+use crate::accelerator::machine::prefetch::prefetch;
 use crate::accelerator::machine::shared::Shared;
-use crate::accelerator::machine::timers::Timers;
-use crate::accelerator::rate::sample::{AckSample, LossSample};
-use crate::accelerator::stats::BypassReason;
-use paceline_net::fragments::{Fragments, is_fragment};
+use crate::accelerator::stats::{AcceleratorStats, BypassReason};
+use crate::accelerator::{
+    AcceleratorConfig, ClientLimit, DeviceSnapshot, FlowRecord, FlowSnapshot, Side, Transmission,
+};
+use paceline_net::fragments::fragment;
 use paceline_net::identification::Identifications;
-use paceline_net::rewrite::{checksum_is_right, packet_too_big};
-use paceline_net::{Duration, FlowKey, Instant, Packet, Payload, TcpFlags, TcpHeader};
+use paceline_net::{Duration, FlowKey, Instant, Node, Output, Packet, Port};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// A transparent connection without a packet for this long gives its place in a full table to a new one.
-/// Chosen: long against the pauses of an active user.
-const REPLACEABLE_AFTER: Duration = Duration::from_secs(60);
-/// Entries examined to find one that gives its place. Chosen: the cost of an attempt is bounded, and another
-/// packet makes another attempt.
-const REPLACEMENT_PROBES: u32 = 8;
-/// The same for one of the same device, whose connections may be few in the table. Chosen: more probes,
-/// bounded as well.
-const DEVICE_REPLACEMENT_PROBES: u32 = 32;
+/// While draining, the time between two checks of connections without packets. Chosen: a fraction of the
+/// second after which a connection counts as idle.
+const DRAIN_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Time in which packets that bypassed the machine are acknowledged or sent again. Chosen: several timeouts
+/// of a server.
+const ABSENCE_EFFECT: Duration = Duration::from_secs(30);
+
+/// A client's window counts as used up when less than its size over this is left. Chosen: a burst of pacing.
+const FILLED_DIVISOR: u64 = 4;
 
 /// The mobile accelerator; see the [module](super).
 #[derive(Debug)]
 pub struct Accelerator {
     shared: Shared,
-    openings: Openings,
-    flows: Table<FlowEntry>,
-    devices: Table<Device>,
-    timers: Timers,
-    /// Fragments that wait for the rest of their datagram, by side.
-    fragments: Fragments<Side>,
+    intake: Intake,
+    connections: Connections,
     /// Numbers of the datagrams that are made here.
     identifications: Identifications,
     /// The rest of a datagram that leaves as fragments, as a node's outputs.
     leaving: VecDeque<(Side, Packet)>,
-    /// Devices with something to send, in the order of their turns.
-    ready: VecDeque<u32>,
-    /// Connections with an ACK due to either end.
-    due: VecDeque<u32>,
-    overloaded: bool,
     /// While draining, when connections are examined again.
     next_drain_check: Instant,
-    journal: Journal,
-    /// The largest exposure and buffer of a connection that were ever configured.
-    largest_limits: AcceleratorConfig,
-    /// Slot at which the last search for a replaceable connection ended.
-    replacement_slot: u32,
-    /// Packets handled.
-    packets: u64,
 }
 
 impl Accelerator {
     /// An accelerator without connections.
     pub fn new(config: AcceleratorConfig) -> Self {
         let config = config.clamped();
-        let seed = config.seed;
         Self {
-            openings: Openings::new(config.max_openings, seed),
-            flows: Table::new(seed),
-            devices: Table::new(seed),
-            timers: Timers::default(),
-            fragments: Fragments::default(),
-            identifications: Identifications::new(seed),
+            intake: Intake::new(Openings::new(config.max_openings, config.seed)),
+            connections: Connections::new(&config),
+            identifications: Identifications::new(config.seed),
             leaving: VecDeque::new(),
-            ready: VecDeque::new(),
-            due: VecDeque::new(),
-            overloaded: false,
             next_drain_check: Instant::MAX,
-            journal: Journal::default(),
-            largest_limits: config.clone(),
-            replacement_slot: 0,
-            packets: 0,
             shared: Shared::new(config),
         }
     }
-
     /// A packet arrives from `side`. Fragments of a connection's datagrams wait for each other.
     pub fn input(&mut self, now: Instant, side: Side, packet: Packet) {
         self.input_of(now, side, packet, true);
     }
     /// The same; `early_acks`: whether data of the packet's device may be acknowledged early from now on.
-    pub fn input_of(&mut self, now: Instant, side: Side, mut packet: Packet, early_acks: bool) {
-        self.packets += 1;
-        packet.offload.unnumbered = false; // it has the identification of its sender
-        let (Some(key), Some(tcp)) = (packet.flow_key(), packet.tcp_header().copied()) else {
-            if is_fragment(&packet) {
-                return self.on_fragment(now, side, packet, early_acks);
-            }
-            self.on_other(now, side, &packet);
-            return self.shared.pass(side, packet);
-        };
-        let key = if side == Side::Server { key } else { key.reversed() };
-        let known = self.flows.find(&key);
-        // Nothing is learned from a corrupt handshake either.
-        let mut opens = || tcp.flags.contains(TcpFlags::SYN) || self.openings.get(&key).is_some();
-        let mut matters = || known.is_some() || !packet.ip.special && opens();
-        if self.shared.config.verify_checksums && matters() && !checksum_is_right(&packet) {
-            self.shared.stats.corrupt += 1;
-            return self.shared.pass(side, packet);
+    pub fn input_of(&mut self, now: Instant, side: Side, packet: Packet, early_acks: bool) {
+        let arrival = Arrival { now, side, early_acks };
+        self.intake.input(arrival, packet, &mut self.connections, &mut self.shared);
+    }
+    /// Announces packets that arrive from `side` next, in this order, at best a few dozen. Returns the number
+    /// of connections prefetched. Without any other effect.
+    pub fn prefetch<'a>(&self, side: Side, packets: impl IntoIterator<Item = &'a Packet>) -> usize {
+        prefetch(self.connections.flows(), self.connections.devices(), side, packets)
+    }
+    /// The next packet to send. Must be polled until it is `None` before [`Accelerator::next_timer`] is
+    /// asked.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmission> {
+        if self.shared.out.is_empty() {
+            self.connections.send(now, &mut self.shared);
         }
-        if tcp.flags.contains(TcpFlags::SYN) {
-            self.on_syn(now, key, side, &packet, &tcp);
-            return self.shared.pass(side, packet);
-        }
-        match (known, side) {
-            (Some(slot), Side::Mobile) if self.is_replaced(now, slot, &packet, &tcp) => {
-                self.end_replaced(slot);
-                self.shared.pass(side, packet);
-            }
-            (Some(slot), _) => self.on_segment(now, slot, side, packet, early_acks),
-            (None, Side::Mobile) => {
-                if self.openings.on_client(now, &key, &packet, &tcp) {
-                    self.shared.stats.bypass(BypassReason::OneSided);
-                }
-                if tcp.flags.contains(TcpFlags::RST) {
-                    self.openings.take(&key);
-                }
-                self.shared.pass(side, packet);
-            }
-            (None, Side::Server) => self.on_unknown(now, key, packet, &tcp, early_acks),
+        let mut next = self.shared.out.pop_front()?;
+        self.identifications.number(&mut next.packet, next.segment);
+        Some(next)
+    }
+    /// When [`Accelerator::handle_timeout`] is to be called next.
+    pub fn next_timer(&self) -> Option<Instant> {
+        let draining = self.shared.draining.filter(|_| self.flow_count() > 0);
+        let draining = draining.map(|until| until.min(self.next_drain_check));
+        let next = [self.connections.next_alarm(), self.intake.next_fragments(), draining];
+        next.into_iter().flatten().min()
+    }
+    /// Handles the timers that are due. Harmless when none is.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.intake.pass_fragments(now, &mut self.shared);
+        self.connections.handle_alarms(now, &mut self.shared);
+        let Some(until) = self.shared.draining else { return };
+        if until <= now {
+            self.abort(now);
+        } else if self.next_drain_check <= now {
+            self.check_drain(now);
         }
     }
 
-    /// A fragment: the datagram that it completes is handled as a segment; fragments of other connections
-    /// pass.
-    fn on_fragment(&mut self, now: Instant, side: Side, packet: Packet, early_acks: bool) {
-        let Self { fragments, flows, openings, .. } = self;
-        let takes = |side: &Side, key: &FlowKey| {
-            let key = if *side == Side::Server { *key } else { key.reversed() };
-            flows.holds(&key) || openings.holds(&key)
-        };
-        let whole = fragments.insert(now, side, packet, takes);
-        self.pass_fragments(now);
-        if let Some((side, packet)) = whole {
-            self.input_of(now, side, packet, early_acks);
-        }
-    }
-    /// Forwards the fragments that are not put together.
-    fn pass_fragments(&mut self, now: Instant) {
-        while let Some((side, packet)) = self.fragments.pop(now) {
-            self.shared.pass(side, packet);
-        }
+    /// Stops without harm: nothing more is acknowledged early and no connection is admitted; each connection
+    /// continues end to end when its acknowledged data is delivered. After `limit`, those with exposed bytes
+    /// are reset.
+    pub fn drain(&mut self, now: Instant, limit: Duration) {
+        self.shared.draining = Some(now + limit);
+        self.check_drain(now);
     }
 
-    fn on_syn(&mut self, now: Instant, key: FlowKey, side: Side, packet: &Packet, tcp: &TcpHeader) {
-        let known = self.flows.find(&key);
-        let server_isn = known.and_then(|slot| self.flows.get(slot)).map(|entry| entry.flow.server_isn());
-        if side == Side::Server && server_isn == Some(tcp.seq) {
-            return; // a retransmission of the known connection's SYN
-        }
-        match self.openings.on_syn(now, key, side, packet, tcp) {
-            Ok(forgotten) => self.shared.stats.openings_forgotten += forgotten,
-            Err(reason) => self.shared.stats.bypass(reason),
-        }
-        // Both ends agreed on a new connection with the same addresses and ports, so the old one has ended.
-        // If the old one is not transparent, the client must confirm the handshake: the two SYNs may be
-        // forged.
-        if let (Some(slot), Some(isn)) = (known, server_isn)
-            && self.openings.get(&key).is_some_and(|opening| opening.replaces(isn))
-            && let Some(entry) = self.flows.get_mut(slot)
-        {
-            entry.replacement_pending = true;
-            if entry.flow.is_transparent() {
-                self.end_replaced(slot);
+    /// Admits connections again after [`Accelerator::drain`]. Packets may have bypassed the machine
+    /// meanwhile: connections whose handshake was seen before are treated as unknown.
+    pub fn resume(&mut self) {
+        self.shared.draining = None;
+        self.next_drain_check = Instant::MAX;
+        let config = &self.shared.config;
+        *self.intake.openings_mut() = Openings::new(config.max_openings, config.seed);
+    }
+
+    /// Detaches the connections that may be.
+    fn check_drain(&mut self, now: Instant) {
+        self.next_drain_check = now + DRAIN_CHECK_INTERVAL;
+        self.connections.update_all(now, &mut self.shared);
+    }
+    /// Stops at once: connections with exposure 0 continue end to end, since their servers have all stored
+    /// data; the others are reset at both ends.
+    pub fn abort(&mut self, now: Instant) {
+        self.shared.draining.get_or_insert(now);
+        self.connections.abort(now, &mut self.shared);
+    }
+    /// Uses other parameters from now on. An advertised window is kept: buffers shrink as connections
+    /// advance. Known devices keep their rate control, and the hash tables their key.
+    pub fn set_config(&mut self, config: AcceleratorConfig) {
+        let config = AcceleratorConfig { seed: self.shared.config.seed, ..config }.clamped();
+        self.intake.openings_mut().set_limit(config.max_openings);
+        self.connections.on_config(&self.shared.config, &config);
+        self.shared.config = config;
+    }
+    /// While overloaded, no connection is admitted.
+    pub fn set_overloaded(&mut self, overloaded: bool) {
+        self.intake.set_overloaded(overloaded);
+    }
+    /// The driver was away, and packets may have bypassed the machine. For 30 s clients may acknowledge data
+    /// of their servers that never passed here; such connections continue end to end.
+    pub fn on_absence(&mut self, now: Instant) {
+        self.shared.unseen_until = now + ABSENCE_EFFECT;
+    }
+    /// Sends a device nothing until then: the queue of the driver's interface has no room for it.
+    pub fn hold_device(&mut self, address: IpAddr, until: Instant) {
+        self.connections.hold_device(address, until);
+    }
+
+    /// The records of all exposed connections.
+    pub fn journal(&self) -> impl Iterator<Item = FlowRecord> + '_ {
+        let entries = self.connections.flows().iter().map(|(_, entry)| &entry.flow);
+        entries.filter(|flow| flow.exposure() > 0).map(Flow::record)
+    }
+    /// From now on, [`Accelerator::journal_changes`] and [`Accelerator::journal_sweep`] report changes.
+    pub fn keep_journal(&mut self) {
+        self.connections.journal_mut().0.enable();
+    }
+    /// Reports the changes that the journal must have before any polled packet is sent: by slot, a new
+    /// record, or `None` for a connection that has ended. Slots are below [`AcceleratorConfig::max_flows`]
+    /// and are used again.
+    pub fn journal_changes(&mut self, write: impl FnMut(u32, Option<FlowRecord>)) {
+        let (journal, flows) = self.connections.journal_mut();
+        journal.changes(flows, write);
+    }
+    /// Reports the current records of up to `count` connections, round robin, or `None` for a connection that
+    /// is no longer exposed. May be called at any time.
+    pub fn journal_sweep(&mut self, count: usize, write: impl FnMut(u32, Option<FlowRecord>)) {
+        let (journal, flows) = self.connections.journal_mut();
+        journal.sweep(count, flows, write);
+    }
+    /// After a crash, resets both ends of the connections in a journal. Connections that were not exposed
+    /// continue end to end.
+    pub fn recover(&mut self, journal: impl IntoIterator<Item = FlowRecord>) {
+        journal.into_iter().for_each(|record| self.shared.reset(&record));
+    }
+
+    /// Whether a connection (key from server to mobile) does nothing but upload, so that it may be offloaded.
+    pub fn may_offload(&mut self, key: &FlowKey) -> bool {
+        self.shared.draining.is_none()
+            && match self.entry(key) {
+                Some(entry) => entry.may_offload(),
+                None => self.intake.openings_mut().upload(key).is_some_and(|upload| upload.may_offload()),
             }
-        }
     }
-
-    /// Whether the client's segment confirms a new connection in the place of this one.
-    fn is_replaced(&mut self, now: Instant, slot: u32, packet: &Packet, tcp: &TcpHeader) -> bool {
-        let Some(entry) = self.flows.get(slot).filter(|entry| entry.replacement_pending) else {
+    /// Offloads a connection if it may be: from now on its client's segments without SYN, FIN or RST, and its
+    /// server's without those and without data, may bypass the machine; all others must come here. Whether it
+    /// is offloaded.
+    pub fn offload(&mut self, key: &FlowKey) -> bool {
+        if !self.may_offload(key) {
             return false;
-        };
-        let (key, isn) = (entry.flow.key(), entry.flow.server_isn());
-        self.openings.on_client(now, &key, packet, tcp);
-        self.openings.get(&key).is_some_and(|opening| opening.replaces(isn) && opening.is_confirmed())
+        }
+        let known = self.connections.find(key);
+        if let Some(entry) = known.and_then(|slot| self.connections.get_mut(slot)) {
+            entry.flow.upload_mut().offload();
+        } else if let Some(upload) = self.intake.openings_mut().upload(key) {
+            upload.offload();
+        }
+        true
+    }
+    /// Whether a connection is offloaded. Its server's next data ends the offload.
+    pub fn is_offloaded(&mut self, key: &FlowKey) -> bool {
+        match self.entry(key) {
+            Some(entry) => entry.flow.upload().is_offloaded(),
+            None => self.intake.openings_mut().upload(key).is_some_and(|upload| upload.is_offloaded()),
+        }
     }
 
-    fn end_replaced(&mut self, slot: u32) {
-        self.shared.stats.flows_ended += 1;
-        self.remove(slot);
+    /// The counters.
+    pub fn stats(&self) -> &AcceleratorStats {
+        &self.shared.stats
     }
-
-    /// A segment of the server that belongs to no accelerated connection.
-    fn on_unknown(&mut self, now: Instant, key: FlowKey, packet: Packet, tcp: &TcpHeader, early_acks: bool) {
-        if tcp.flags.contains(TcpFlags::RST) {
-            self.openings.take(&key);
-        } else if tcp.payload_len == 0 {
-            self.openings.on_server(&key, tcp);
-        } else {
-            match self.admit(now, key, &packet) {
-                Ok(slot) => return self.on_segment(now, slot, Side::Server, packet, early_acks),
-                Err(reason) => {
-                    self.openings.take(&key);
-                    self.shared.stats.bypass(reason);
-                }
-            }
-        }
-        self.shared.pass(Side::Server, packet);
+    /// Whether a connection (key from server to mobile) is accelerated, or may be when its server sends.
+    pub fn knows(&self, key: &FlowKey) -> bool {
+        self.connections.flows().holds(key) || self.intake.openings().holds(key)
     }
-
-    /// Admits a connection at its server's first data.
-    fn admit(&mut self, now: Instant, key: FlowKey, packet: &Packet) -> Result<u32, BypassReason> {
-        let handshake = self.openings.get(&key).ok_or(BypassReason::MidFlow)?.handshake()?;
-        if packet.ip.special {
-            return Err(BypassReason::SpecialIp);
-        }
-        if self.shared.draining.is_some() {
-            return Err(BypassReason::Draining);
-        }
-        if self.overloaded || self.shared.held > self.shared.config.memory.0 {
-            return Err(BypassReason::Overload);
-        }
-        let address = device_key(key.dst);
-        if !self.has_place(now, address) {
-            return Err(BypassReason::DeviceFull);
-        }
-        if self.flows.len() >= self.shared.config.max_flows
-            && !self.make_room(now, REPLACEMENT_PROBES, |_| true)
-        {
-            return Err(BypassReason::TableFull);
-        }
-        let slot = match self.devices.find(&address) {
-            Some(slot) => slot,
-            None => {
-                let past_window = self.shared.past_windows.get(address);
-                self.devices.insert(Device::new(address, &self.shared.config, past_window))
-            }
-        };
-        let device = self.devices.get_mut(slot).expect("it was found or inserted");
-        device.flows += 1;
-        let server_rtt = handshake.server_rtt.unwrap_or_default().min(memory::MAX_SERVER_RTT);
-        device.server_rtt = device.server_rtt.max(server_rtt);
-        if let Some(rtt) = handshake.rtt {
-            device.control.on_handshake(now, rtt);
-        }
-        let (useful_window, longest) = (device.control.useful_window(false), device.longest(now));
-        let upload = self.openings.take(&key).ok_or(BypassReason::MidFlow)?.upload;
-        let real = matches!(packet.payload, Payload::Datagram(_));
-        let mut flow = Flow::new(now, key, &handshake, upload, real);
-        flow.set_path(false, useful_window);
-        flow.limit_to(longest);
-        self.shared.stats.flows += 1;
-        Ok(self.flows.insert(FlowEntry::new(flow, slot)))
+    /// Counts a data segment of a connection that is not known, which the caller forwards itself.
+    pub fn count_mid_flow(&mut self) {
+        self.shared.stats.bypass(BypassReason::MidFlow);
     }
-
-    /// Whether one more connection of a device may be accelerated, in the place of another one if need be.
-    fn has_place(&mut self, now: Instant, address: IpAddr) -> bool {
-        let device = self.devices.find(&address);
-        let flows = device.and_then(|device| self.devices.get(device)).map_or(0, |device| device.flows);
-        flows < self.shared.config.max_flows_per_device
-            || self.make_room(now, DEVICE_REPLACEMENT_PROBES, |entry| Some(entry.device) == device)
+    /// Devices that were found to share a queue with others.
+    pub fn sharing_devices(&self) -> usize {
+        self.shared.sharing as usize
     }
-
-    /// Detaches a transparent connection without recent packets, of those for which `may` holds. Whether one
-    /// was found within `probes` entries.
-    fn make_room(&mut self, now: Instant, probes: u32, may: impl Fn(&FlowEntry) -> bool) -> bool {
-        let slots = self.flows.slots();
-        let is_unused = |flow: &Flow| {
-            now.since(flow.last_packet_at()) > REPLACEABLE_AFTER
-                && flow.is_transparent()
-                && !flow.has_sacked()
-        };
-        for _ in 0..probes.min(slots) {
-            self.replacement_slot = (self.replacement_slot + 1) % slots;
-            let slot = self.replacement_slot;
-            if self.flows.get(slot).is_some_and(|entry| may(entry) && is_unused(&entry.flow)) {
-                self.shared.stats.flows_detached += 1;
-                self.remove(slot);
-                return true;
-            }
-        }
-        false
+    /// Connections being accelerated.
+    pub fn flow_count(&self) -> usize {
+        self.connections.flows().len()
     }
-
-    fn on_segment(&mut self, now: Instant, slot: u32, side: Side, packet: Packet, early_acks: bool) {
-        let Some(entry) = self.flows.get_mut(slot) else { return };
-        let Some(device) = self.devices.get_mut(entry.device) else { return };
-        device.early_acks = early_acks;
-        let mut cx = self.shared.context(now, device);
-        let verdict = match side {
-            Side::Server => {
-                let empty = device.backlog.is_empty() && !entry.flow.has_unsent();
-                let verdict = entry.flow.on_server(&mut cx, packet);
-                if let Some(rtt) = entry.flow.awaited_window().filter(|_| empty) {
-                    device.on_empty(now, rtt);
-                }
-                verdict
-            }
-            Side::Mobile => {
-                let fading = device.fading.is_detected();
-                let useful_window = device.control.useful_window(fading);
-                entry.flow.set_path(fading, useful_window);
-                let (verdict, delivery) = entry.flow.on_client(&mut cx, packet);
-                let past_window = cx.past_window;
-                self.shared.note_past_window(device, past_window);
-                on_delivery(now, entry, device, &mut self.shared, &delivery);
-                verdict
-            }
-        };
-        match verdict {
-            Verdict::Pass(packet) => self.shared.pass(side, packet),
-            Verdict::Absorbed => {}
-            Verdict::Ended(packet) => {
-                self.shared.stats.flows_ended += 1;
-                self.remove(slot);
-                return self.shared.pass(side, packet);
-            }
-            Verdict::Detach(packet) => {
-                entry.flow.send_sacked(&mut self.shared.context(now, device));
-                self.shared.stats.flows_detached += 1;
-                self.shared.stats.bypass(BypassReason::Unseen);
-                self.remove(slot);
-                return self.shared.pass(side, packet);
-            }
-        }
-        self.update(now, slot);
-        self.input_held_back(now, slot);
+    /// Openings: handshakes, and connections without data of the server.
+    pub fn opening_count(&self) -> usize {
+        self.intake.openings().len()
     }
-
-    /// A packet other than TCP. A packet-too-big message is used, and forwarded as well.
-    fn on_other(&mut self, now: Instant, side: Side, packet: &Packet) {
-        if side == Side::Mobile
-            && let Some(message) = packet_too_big(packet)
-            && let Some(slot) = self.flows.find(&message.key)
-            && let Some(entry) = self.flows.get_mut(slot)
-            && entry.flow.on_packet_too_big(message.seq, message.mtu)
-        {
-            if let Some(device) = self.devices.get_mut(entry.device) {
-                device.limit_to(now, entry.flow.longest());
-            }
-            self.update(now, slot);
-        }
+    /// Bytes acknowledged to servers that clients have not acknowledged.
+    pub fn exposure(&self) -> u64 {
+        self.shared.exposure
+    }
+    /// Bytes stored in all, bookkeeping included.
+    pub fn held(&self) -> u64 {
+        self.shared.held
+    }
+    /// All connections being accelerated.
+    pub fn flows(&self) -> impl Iterator<Item = FlowSnapshot> + '_ {
+        self.connections.flows().iter().filter_map(|(_, entry)| self.snapshot(entry))
+    }
+    /// The limit of a connection's client (key from server to mobile) once everything is polled, and the
+    /// bytes of the window that the client offers; none if the connection is not accelerated.
+    pub fn client_limit(&mut self, key: &FlowKey) -> Option<(ClientLimit, u64)> {
+        let entry = self.entry(key)?;
+        let device = self.connections.devices().get(entry.device)?;
+        Some((limit(entry, device), entry.flow.to_client().window().size()))
+    }
+    /// How long the data that was last sent to a connection's client (key from server to mobile) had been
+    /// stored.
+    pub fn data_age(&mut self, key: &FlowKey) -> Option<Duration> {
+        Some(self.entry(key)?.flow.to_client().age())
+    }
+    /// The connections of `count` slots from one on, and the next slot, if there is one.
+    pub fn flows_from(&self, from: u32, count: u32) -> (Vec<FlowSnapshot>, Option<u32>) {
+        let flows = self.connections.flows();
+        let some = flows.range(from, count).filter_map(|entry| self.snapshot(entry));
+        (some.collect(), flows.after(from, count))
+    }
+    fn entry(&self, key: &FlowKey) -> Option<&FlowEntry> {
+        let flows = self.connections.flows();
+        flows.peek(key).and_then(|slot| flows.get(slot))
+    }
+    fn snapshot(&self, entry: &FlowEntry) -> Option<FlowSnapshot> {
+        let device = self.connections.devices().get(entry.device)?;
+        let pattern = device.spacing.as_ref().and_then(|spacing| spacing.learned());
+        Some(FlowSnapshot { pattern, ..entry.flow.snapshot(device.control.snapshot(), limit(entry, device)) })
+    }
+    /// The devices of `count` slots from one on, and the next slot, if there is one.
+    pub fn devices_from(&self, from: u32, count: u32) -> (Vec<DeviceSnapshot>, Option<u32>) {
+        let devices = self.connections.devices();
+        (devices.range(from, count).map(Device::snapshot).collect(), devices.after(from, count))
+    }
+    /// The device with this address of one of its hosts.
+    pub fn device(&mut self, address: IpAddr) -> Option<DeviceSnapshot> {
+        let devices = self.connections.devices();
+        devices.peek(&device_key(address)).and_then(|slot| devices.get(slot)).map(Device::snapshot)
+    }
+    /// Panics if an invariant of any connection does not hold. Debug builds check at each packet.
+    pub fn invariants(&self) {
+        self.connections.check(&self.shared);
     }
 }
 
-/// Devices that were found to share a queue, from which the losses of others are taken for those of the same
-/// queue. Chosen: one alone may be wrong.
-const MIN_SHARING: u32 = 2;
-
-/// Reports an ACK of a connection's client to its device's rate control and detection of fading.
-fn on_delivery(
-    now: Instant,
-    entry: &mut FlowEntry,
-    device: &mut Device,
-    shared: &mut Shared,
-    delivery: &Delivery,
-) {
-    let FlowEntry { flow, charged, .. } = entry;
-    let rtt = flow.to_client().rtt();
-    let in_flight = flow.to_client().in_flight();
-    device.in_flight = device.in_flight + in_flight - charged.in_flight;
-    charged.in_flight = in_flight;
-    if delivery.black_hole {
-        device.limit_to(now, flow.longest());
+/// Port 0 is the side of the servers, port 1 that of the mobile devices. Absorbed packets end here as at an
+/// endpoint, without an output. Not with [`AcceleratorConfig::gather`].
+impl Node for Accelerator {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        let side = if from == Side::Server.port() { Side::Server } else { Side::Mobile };
+        self.input(now, side, packet);
     }
-    let losses = LossSample {
-        delivered: delivery.bytes,
-        lost: delivery.lost,
-        lost_beyond_window: delivery.lost_beyond_window,
-        lost_in_runs: delivery.lost_in_runs,
-        spurious: delivery.spurious,
-        skipped: delivery.skipped,
-    };
-    let capacity_in = |time| device.control.capacity_in(time);
-    device.fading.on_ack(now, rtt.srtt().unwrap_or_default(), capacity_in, &losses);
-    if let Some(sample) = delivery.rtt {
-        shared.stats.on_rtt(sample, rtt.min(), device.control.rate());
+    fn handle_timeout(&mut self, now: Instant) {
+        Accelerator::handle_timeout(self, now);
     }
-    device.unreported_lost += delivery.lost;
-    device.unreported_lost_beyond += delivery.lost_beyond_window;
-    if delivery.bytes > 0 {
-        let sample = AckSample {
-            delivered: delivery.bytes,
-            lost: std::mem::take(&mut device.unreported_lost),
-            lost_beyond_window: std::mem::take(&mut device.unreported_lost_beyond),
-            opened: delivery.opened,
-            client_window: flow.to_client().window().size(),
-            rtt: delivery.rtt,
-            sent_at: delivery.sent_at,
-            in_flight: device.in_flight,
-            app_limited: false,
-            fading: flow.to_client().is_fading(),
-            without_sack: !flow.uses_sack(),
-            others_share: shared.sharing >= MIN_SHARING + u32::from(device.shares_queue),
-            marked: delivery.marked,
-            others_lose: shared.lossy.others(now, device.address),
-        };
-        device.on_ack(now, sample);
-        if device.control.loses_much() {
-            shared.lossy.note(now, device.address);
+    fn poll_output(&mut self, now: Instant) -> Option<Output> {
+        if self.leaving.is_empty() {
+            let Transmission { side, packet, body, .. } = self.poll_transmit(now)?;
+            debug_assert!(body.is_empty(), "a node's packets have their payload");
+            if !packet.offload.reassembled {
+                return Some(Output::Transmit(side.port(), packet));
+            }
+            self.leaving.extend(fragment(packet).into_iter().map(|part| (side, part)));
         }
-        let shares = device.control.shares_queue();
-        shared.sharing = shared.sharing + u32::from(shares) - u32::from(device.shares_queue);
-        device.shares_queue = shares;
+        let (side, packet) = self.leaving.pop_front()?;
+        Some(Output::Transmit(side.port(), packet))
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next_timer()
+    }
+}
+
+/// Why a connection's client is sent no more.
+fn limit(entry: &FlowEntry, device: &Device) -> ClientLimit {
+    let (client, window) = (entry.flow.to_client(), entry.flow.to_client().window());
+    // The measured rate of a client whose window is small is that of its window: then pacing fills the window
+    // without exceeding it.
+    let room = window.edge().checked_sub(client.nxt());
+    let filled = room.is_some_and(|room| room < window.size() / FILLED_DIVISOR);
+    match (entry.flow.has_data_to_send(), entry.in_backlog) {
+        // The radio may be busy with all that is stored for it.
+        (false, _) if entry.flow.fills_share() && !device.has_room(client.segment()) => ClientLimit::Rate,
+        (false, _) if entry.flow.fills_share() => ClientLimit::Memory,
+        (false, _) => ClientLimit::Server,
+        (true, true) if !filled => ClientLimit::Rate,
+        (true, _) => ClientLimit::Window,
     }
 }

@@ -8,7 +8,7 @@ use crate::accelerator::machine::device::Device;
 use crate::accelerator::machine::device::memory;
 use crate::accelerator::machine::device::past_windows::PastWindows;
 use crate::accelerator::stats::AcceleratorStats;
-use crate::accelerator::{Side, Transmission};
+use crate::accelerator::{FlowRecord, Side, Transmission};
 use paceline_net::{Duration, Instant, Packet};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -71,6 +71,13 @@ impl Shared {
     /// Forwards a packet as it is.
     pub fn pass(&mut self, from: Side, packet: Packet) {
         self.out.push_back(Transmission::whole(from.other(), packet));
+    }
+    /// Resets both ends of a connection.
+    pub fn reset(&mut self, record: &FlowRecord) {
+        for (side, packet) in record.resets() {
+            self.out.push_back(Transmission::whole(side, packet));
+        }
+        self.stats.flows_reset += 1;
     }
     /// A call of one of the device's connections has ended: takes over its findings on the device.
     pub fn note_past_window(&mut self, device: &mut Device, state: PastWindow) {

@@ -1,110 +1,118 @@
 //! Movement and measurements of the stations. Every 10 ms they move and their links are monitored; event A3
 //! has a period of its own. A cell whose stations move does not sleep longer than that.
 
-use super::super::config::Handover;
-use super::super::enb::Cell;
-use super::link_monitor::LinkMonitorConfig;
-use super::measurement::EventA3;
-use super::moving::{Mover, Moving, Trigger};
-use super::record::HandoverCause;
-use crate::radio::{Point, Route};
+use super::link_monitor::{LinkMonitor, LinkMonitorConfig};
+use super::measurement::{EventA3, Measurements};
+use crate::air::Network;
+use crate::cell::config::{Carrier, Handover};
+use crate::cell::station::Station;
+use crate::radio::Route;
 use crate::slot::{Slot, SlotSpan};
 use paceline_net::Duration;
 
 /// Time between positions and between samples of radio link monitoring (TS 36.133 §7.6.2.3).
 const TICK: Duration = Duration::from_millis(10);
 
-impl Cell {
-    /// From now on a station moves along a route, whose first place it had at time 0.
+/// The cause of handovers.
+enum Trigger {
+    None,
+    EventA3(EventA3, Handover),
+    /// In these slots, ascending, of which the first ones are done.
+    Scripted(Vec<Slot>, usize, Handover),
+}
+
+/// State of one station.
+#[derive(Default)]
+struct Mover {
+    route: Option<Route>,
+    measurements: Measurements,
+    monitor: LinkMonitor,
+    /// The target that the source prepares, and the slot of the command.
+    prepared: Option<(usize, Slot)>,
+    /// The serving cell of the last sample.
+    cell: usize,
+}
+
+/// Movement and measurements of all stations.
+pub(in crate::cell) struct Movement {
+    /// Time between positions.
+    tick: SlotSpan,
+    trigger: Trigger,
+    monitor: Option<LinkMonitorConfig>,
+    stations: Vec<Mover>,
+}
+
+impl Movement {
+    /// So many stations, which do not move yet.
+    pub fn new(stations: usize, carrier: &Carrier) -> Self {
+        let stations = (0..stations).map(|_| Mover::default()).collect();
+        Self { tick: carrier.clock.span(TICK), trigger: Trigger::None, monitor: None, stations }
+    }
+    /// A station moves along a route, whose first place it had at time 0.
     pub fn move_along(&mut self, station: usize, route: Route) {
-        self.moving().stations[station].route = Some(route);
+        self.stations[station].route = Some(route);
     }
-    /// From now on event A3 hands over the stations of the deployment.
+    /// Event A3 hands stations over.
     pub fn hand_over_by(&mut self, event: EventA3, how: Handover) {
-        self.moving().trigger = Trigger::EventA3(event, how);
+        self.trigger = Trigger::EventA3(event, how);
     }
-    /// In each of these slots, ascending, every station is handed over to the strongest other cell.
+    /// Stations are handed over in these slots, ascending.
     pub fn hand_over_at(&mut self, slots: Vec<Slot>, how: Handover) {
-        self.moving().trigger = Trigger::Scripted(slots, 0, how);
+        self.trigger = Trigger::Scripted(slots, 0, how);
     }
-    /// From now on the links of the stations of the deployment are monitored.
+    /// Links are monitored.
     pub fn monitor_links(&mut self, config: LinkMonitorConfig) {
-        self.moving().monitor = Some(config);
+        self.monitor = Some(config);
     }
-    fn moving(&mut self) -> &mut Moving {
-        let (tick, stations) = (self.clock.span(TICK), self.stations.len());
-        self.next_slot.get_or_insert(self.earliest_slot);
-        self.records_failures = true;
-        self.moving.get_or_insert_with(|| {
-            let stations = (0..stations).map(|_| Mover::default()).collect();
-            Box::new(Moving { tick, trigger: Trigger::None, monitor: None, stations })
-        })
+    /// The first slot with a sample after this one.
+    pub fn next_slot(&self, slot: Slot) -> Slot {
+        slot.start_of(self.tick) + self.tick
     }
 
-    /// Moves and measures the stations if it is time, and hands over those for which it is due.
-    pub(in crate::cell) fn move_stations(&mut self, slot: Slot) {
-        let Some(mut moving) = self.moving.take() else { return };
-        let ticks = slot.within(moving.tick) == SlotSpan(0);
-        for (index, mover) in moving.stations.iter_mut().enumerate() {
-            if ticks {
-                self.move_one(slot, index, mover);
-                self.monitor_one(slot, index, mover, moving.monitor.as_ref());
-            }
-            if let Trigger::EventA3(event, how) = &moving.trigger {
-                self.measure_one(slot, index, mover, (event, *how));
-            }
+    /// Moves a station and samples its link, if it is time. Returns whether the link fails.
+    pub fn advance(
+        &mut self,
+        slot: Slot,
+        carrier: &Carrier,
+        (index, station): (usize, &mut Station),
+        network: &mut Option<Network>,
+    ) -> bool {
+        if slot.within(self.tick) != SlotSpan(0) {
+            return false;
         }
-        if let Trigger::Scripted(slots, done, how) = &mut moving.trigger
-            && slots.get(*done).is_some_and(|at| *at <= slot)
-        {
-            *done += 1;
-            (0..self.stations.len()).for_each(|index| self.hand_over_to_other(slot, index, *how));
-        }
-        self.moving = Some(moving);
-    }
-    fn move_one(&mut self, slot: Slot, index: usize, mover: &mut Mover) {
-        let cell = self.stations[index].cell;
-        if mover.cell != cell || !self.stations[index].connected() {
-            mover.cell = cell;
+        let mover = &mut self.stations[index];
+        if mover.cell != station.cell || !station.connected() {
+            mover.cell = station.cell;
             mover.prepared = None;
             mover.measurements.on_cell_changed();
             mover.monitor.reset();
         }
+        let connected = station.connected();
+        let (Some(placed), Some(network)) = (station.radio.placed_mut(), network) else { return false };
         if let Some(route) = &mover.route {
-            let to = route.position(self.clock.start(slot).as_secs_f64());
-            if self.place(index).is_some_and(|(at, _): (Point, f64)| at != to) {
-                self.move_station(index, to);
+            let to = route.position(carrier.start(slot).as_secs_f64());
+            if placed.position() != to {
+                network.advance(placed, to);
             }
         }
-    }
-    fn monitor_one(
-        &mut self,
-        slot: Slot,
-        index: usize,
-        mover: &mut Mover,
-        config: Option<&LinkMonitorConfig>,
-    ) {
-        let (Some(config), true) = (config, self.stations[index].connected()) else { return };
-        let (Some(placed), Some(network)) = (self.stations[index].radio.placed_mut(), &mut self.network)
-        else {
-            return;
-        };
+        let Some(config) = self.monitor.as_ref().filter(|_| connected) else { return false };
         let sinr_db = network.mean_sinr_db(placed, slot);
-        if mover.monitor.sample(slot, config, sinr_db) {
-            self.stations[index].downlink.mac.stats.radio_link_failures += 1;
-            self.fail_link(slot, index);
-        }
+        let fails = mover.monitor.sample(slot, config, sinr_db);
+        station.downlink.mac.stats.radio_link_failures += u64::from(fails);
+        fails
     }
-    fn measure_one(
+    /// Samples event A3 of a station, if it is time. Returns the target of a handover whose command is due.
+    pub fn measure(
         &mut self,
         slot: Slot,
-        index: usize,
-        mover: &mut Mover,
-        (event, how): (&EventA3, Handover),
-    ) {
-        let station = &self.stations[index];
+        (index, station): (usize, &Station),
+        network: Option<&Network>,
+    ) -> Option<(usize, Handover)> {
+        let (Trigger::EventA3(event, how), mover) = (&self.trigger, &mut self.stations[index]) else {
+            return None;
+        };
         if slot.within(event.period) == SlotSpan(0)
-            && let (Some(placed), Some(network)) = (station.radio.placed(), &self.network)
+            && let (Some(placed), Some(network)) = (station.radio.placed(), network)
         {
             let rsrp_db = network.served_gains_db(placed);
             let triggered = mover.measurements.sample(slot, event, station.cell, rsrp_db);
@@ -112,19 +120,18 @@ impl Cell {
                 mover.prepared = Some((to, slot + event.preparation));
             }
         }
-        if let Some((to, _)) = mover.prepared.filter(|(_, at)| *at <= slot) {
-            mover.prepared = None;
-            let cause = HandoverCause::EventA3;
-            if self.hand_over_for(cause, self.clock.start(slot), index, to, how) {
-                mover.measurements.on_cell_changed();
-            }
-        }
+        let (to, _) = mover.prepared.take_if(|(_, at)| *at <= slot)?;
+        Some((to, *how))
     }
-    fn hand_over_to_other(&mut self, slot: Slot, index: usize, how: Handover) {
-        let station = &self.stations[index];
-        let (Some(placed), Some(network)) = (station.radio.placed(), &self.network) else { return };
-        if let Some(to) = network.strongest_but(placed, station.cell) {
-            self.hand_over_for(HandoverCause::Scripted, self.clock.start(slot), index, to, how);
-        }
+    /// A handover by event A3 has begun.
+    pub fn on_handover(&mut self, station: usize) {
+        self.stations[station].measurements.on_cell_changed();
+    }
+    /// The handover of all stations that is due by this slot, once.
+    pub fn take_scripted(&mut self, slot: Slot) -> Option<Handover> {
+        let Trigger::Scripted(slots, done, how) = &mut self.trigger else { return None };
+        slots.get(*done).filter(|at| **at <= slot)?;
+        *done += 1;
+        Some(*how)
     }
 }

@@ -48,7 +48,7 @@ impl ToClient {
         let edge = self.window.edge();
         let change = self.window.update(self.una, ack, size, tcp.seq);
         if change.opens && (was_closed || !self.has_outstanding()) {
-            self.timer_base = cx.now;
+            self.timers.restart(cx.now);
         }
         let blocks = self.sack_blocks(cx.now, connection, tcp, ack);
         let una = self.una.max(ack);
@@ -66,10 +66,10 @@ impl ToClient {
             self.ambiguous_acks = 0;
         }
         if delivery.bytes > 0 {
-            self.timer_base = cx.now;
+            self.timers.restart(cx.now);
         }
         if delivery.bytes > 0 || change.opens {
-            self.progress_at = cx.now;
+            self.timers.on_progress(cx.now);
             self.rtt.on_progress();
         }
         self.ambiguous_acks = self.ambiguous_acks.saturating_add(u8::from(delivery.ambiguous));
@@ -178,7 +178,7 @@ impl ToClient {
             min: self.rtt.min(),
             shortest: if_fading(self.rtt.srtt().unwrap_or_default() / 2),
             longest: if frto_off { Duration::MAX } else { self.rtt.base_rto() },
-            first_copy: if_fading(self.rtt.ack_deadline(self.last_response_at).age),
+            first_copy: if_fading(self.timers.ack_deadline(&self.rtt).age),
         }
     }
 
@@ -212,7 +212,7 @@ impl ToClient {
             return 0;
         }
         // An answer to a retransmission or a probe needs no block.
-        let repeats = self.scoreboard.may_answer_repetition(self.last_probe_at);
+        let repeats = self.scoreboard.may_answer_repetition(self.timers.last_probe_at());
         let change = self.sack_check.on_bare_duplicate(repeats);
         self.change_recovery(cx.now, change)
     }

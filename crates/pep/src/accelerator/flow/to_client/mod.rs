@@ -2,8 +2,8 @@
 //!
 //! `send` chooses the next segment within the rate control's room (`path`), the client's `window` and the
 //! `overshoot` past it; `emit` makes the packet, `path_mtu` and `black_hole` limit its size. `acks` takes the
-//! client's ACKs to the `scoreboard`, which finds lost segments, and to the estimates (`rtt`). `recovery` has
-//! the timers: loss detection, tail probes, retransmission timeouts, window probes.
+//! client's ACKs to the `scoreboard`, which finds lost segments, and to the estimates (`rtt`). `timers` has
+//! when tail probes, retransmission timeouts and window probes are due, `recovery` the reactions.
 
 pub(in crate::accelerator) mod acks;
 mod black_hole;
@@ -17,15 +17,18 @@ mod sack_check;
 mod sacked;
 pub(in crate::accelerator) mod scoreboard;
 mod send;
+mod timers;
 mod window;
 
-use crate::accelerator::flow::connection::Handshake;
+use crate::accelerator::flow::connection::{Connection, Handshake};
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::to_client::black_hole::BlackHole;
 use crate::accelerator::flow::to_client::overshoot::{Overshoot, narrow};
+use crate::accelerator::flow::to_client::path_mtu::segment_of;
 use crate::accelerator::flow::to_client::rtt::Rtt;
 use crate::accelerator::flow::to_client::sack_check::SackCheck;
 use crate::accelerator::flow::to_client::scoreboard::Scoreboard;
+use crate::accelerator::flow::to_client::timers::Timers;
 use crate::accelerator::flow::to_client::window::ClientWindow;
 use paceline_net::{Duration, Instant, SeqNumber};
 use std::hint::black_box;
@@ -67,22 +70,9 @@ pub(in crate::accelerator) struct ToClient {
     cwr_until: u64,
     /// One segment may be sent regardless of rate and window.
     send_now: bool,
-    /// Start of the retransmission timer, or of the persist timer.
-    timer_base: Instant,
-    /// Arrival of the client's last segment, or when the first outstanding segment was sent.
-    last_response_at: Instant,
-    /// The last time that data was delivered or the client's window opened, or when the first outstanding
-    /// segment was sent.
-    progress_at: Instant,
-    /// The client has not responded for several timeouts: it is sent probes only, and its segments do not
-    /// count as in flight.
-    unresponsive: bool,
-    /// When the last probe was sent: a tail probe, a timeout's retransmission, or an empty segment.
-    last_probe_at: Instant,
+    timers: Timers,
     /// Ambiguous ACKs since the last round-trip sample: they may answer either copy of a segment.
     ambiguous_acks: u8,
-    /// Probes of a zero window since the client's last segment.
-    window_probes: u8,
     /// When to detect losses again; [`Instant::MAX`] for never.
     reorder_at: Instant,
     /// Age of the data that was sent last for the first time, in microseconds.
@@ -113,13 +103,8 @@ impl ToClient {
             cwr_due: false,
             cwr_until: 0,
             send_now: false,
-            timer_base: now,
-            last_response_at: now,
-            progress_at: now,
-            unresponsive: false,
-            last_probe_at: Instant::ZERO,
+            timers: Timers::new(now),
             ambiguous_acks: 0,
-            window_probes: 0,
             reorder_at: Instant::MAX,
             age_us: 0,
             reneging_at: Instant::MAX,
@@ -128,7 +113,7 @@ impl ToClient {
     }
     /// Reads each cache line that packets need.
     pub fn prefetch(&self) {
-        black_box((self.rtt, self.overshoot, self.una, self.last_probe_at, self.window_probes));
+        black_box((self.rtt, self.overshoot, self.una, self.timers));
         self.scoreboard.prefetch();
     }
 
@@ -173,7 +158,7 @@ impl ToClient {
     }
     /// Whether the client is sent probes only.
     pub fn is_unresponsive(&self) -> bool {
-        self.unresponsive
+        self.timers.is_unresponsive()
     }
     /// Bytes beyond a hole that the client has: those that it has SACKed, or that its duplicate ACKs report.
     pub fn arrived_bytes(&self) -> u64 {
@@ -182,7 +167,7 @@ impl ToClient {
     /// Bytes that occupy the path to the device. The segments of an unresponsive client left the radio long
     /// ago: they must not keep the device's other connections from sending.
     pub fn in_flight(&self) -> u64 {
-        if self.unresponsive { 0 } else { self.scoreboard.in_flight() }
+        if self.is_unresponsive() { 0 } else { self.scoreboard.in_flight() }
     }
     /// Bytes sent and not acknowledged or lost, of an unresponsive client as well.
     pub fn sent_in_flight(&self) -> u64 {
@@ -196,7 +181,7 @@ impl ToClient {
     /// data.
     pub fn is_backlogged(&self, stream_end: u64) -> bool {
         let unsent = stream_end.saturating_sub(self.nxt);
-        unsent > 2 * self.flight_allowance() && !self.window.is_closed() && !self.unresponsive
+        unsent > 2 * self.flight_allowance() && !self.window.is_closed() && !self.is_unresponsive()
     }
     /// Whether the client's ECE is still to be answered.
     pub fn has_reply_due(&self) -> bool {
@@ -209,17 +194,38 @@ impl ToClient {
     /// Whether an ACK of the client is overdue by [`crate::accelerator::AcceleratorConfig::silence`]. None is
     /// while the timeout is backed off and the client has answered the last probe.
     pub fn is_ack_overdue(&self, cx: &Context<'_>) -> bool {
-        let is_owed = || !self.rtt.is_backed_off() || self.last_probe_at > self.last_response_at;
-        self.has_outstanding() && cx.now.since(self.last_response_at) > cx.config.silence && is_owed()
+        let is_owed = || !self.rtt.is_backed_off() || self.timers.is_probed();
+        self.has_outstanding() && self.timers.silence(cx.now) > cx.config.silence && is_owed()
     }
     /// Whether a probe was sent since the client's last segment.
     pub fn awaits_probe_response(&self) -> bool {
-        self.last_probe_at > self.last_response_at || self.window_probes > 0
+        self.timers.awaits_probe_response()
     }
     /// Continues sending at `off` if that is further; returns the offset from which sending continues.
     pub fn skip_to(&mut self, off: u64) -> u64 {
         self.nxt = self.nxt.max(off);
         self.nxt
+    }
+    /// A router reports that a packet with sequence number `seq` exceeds `mtu` bytes. The report is accepted
+    /// only if the number is outstanding. Whether segments have become shorter.
+    pub fn on_packet_too_big(&mut self, connection: &Connection, seq: SeqNumber, mtu: u32) -> bool {
+        let una = self.una;
+        let quoted = connection.offset(seq, una).is_some_and(|off| una <= off && off < self.nxt);
+        let segment = segment_of(connection, mtu);
+        if !quoted || segment >= self.segment {
+            return false;
+        }
+        self.shorten(segment);
+        true
+    }
+    /// Limits the payload of new segments. Another connection of the device has found the path MTU.
+    pub fn limit_segment(&mut self, segment: u32) {
+        self.segment = self.segment.min(segment);
+    }
+    /// Limits the payload of segments; longer ones in flight are lost.
+    fn shorten(&mut self, segment: u32) {
+        self.segment = segment;
+        self.scoreboard.lose_larger(segment);
     }
     /// Panics if an invariant of the scoreboard does not hold.
     pub fn check(&self) {

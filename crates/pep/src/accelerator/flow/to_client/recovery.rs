@@ -1,5 +1,5 @@
-//! The timers of the sending side: loss detection, tail probes (RFC 8985, section 7), retransmission timeouts
-//! (RFC 6298) and probes of a closed window (RFC 9293, section 3.8.6.1).
+//! The reactions to the timers of the sending side: loss detection, tail probes, retransmission timeouts,
+//! probes of a closed window; and SACKed data that the client has discarded. `timers` has when they are due.
 
 use crate::accelerator::flow::context::Context;
 use crate::accelerator::flow::from_server::FromServer;
@@ -8,22 +8,9 @@ use crate::accelerator::flow::to_client::sack_check::Change;
 use crate::accelerator::flow::views::ServerState;
 use paceline_net::{Duration, Instant};
 
-/// Allowance of a tail probe for a client that delays the ACK of a lone segment (TLP.max_ack_delay, RFC 8985,
-/// section 7.2).
-const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
-/// Shortest wait for a tail probe. Chosen: radio schedulers and delayed ACKs of 40 ms exceed a short round
-/// trip.
-const MIN_PROBE_WAIT: Duration = Duration::from_millis(50);
 /// Ambiguous ACKs in a row after which retransmissions count as needed. Chosen: a radio whose ACKs never
 /// answer the first copy would else repair only one segment each round trip.
 const MAX_AMBIGUOUS_ACKS: u8 = 16;
-/// Time without a segment of the client, in timeouts without backoff, after which a client that has left a
-/// probe unanswered counts as unresponsive. Any segment, a duplicate ACK as well, makes it responsive.
-/// Chosen: one timeout may be a delay.
-const UNRESPONSIVE_TIMEOUTS: u64 = 2;
-/// The same on a fading radio, where outages exceed two timeouts at times. If an outage ends with nothing in
-/// flight, the radio is idle until the next probe, and these come ever later.
-const UNRESPONSIVE_TIMEOUTS_FADING: u64 = 8;
 /// Unanswered timeouts above which the client may have discarded SACKed data. Chosen: two retransmissions
 /// may be lost.
 const RENEGING_TIMEOUTS: u8 = 2;
@@ -31,8 +18,6 @@ const RENEGING_TIMEOUTS: u8 = 2;
 /// `tcp_check_sack_reneging`, and a part of the round-trip time.
 const MIN_RENEGING_DELAY: Duration = Duration::from_millis(10);
 const RENEGING_RTT_DIVISOR: u64 = 16;
-/// Unanswered window probes above which a client may be given up. Chosen: single probes may be lost.
-const MIN_LOST_WINDOW_PROBES: u8 = 2;
 
 impl ToClient {
     /// Whether only the client's window prevents sending.
@@ -40,44 +25,22 @@ impl ToClient {
         !self.has_outstanding() && self.nxt < stream_end
             || self.window.is_closed() && self.has_outstanding() && self.has_lost()
     }
-    /// When a tail probe is due: one for each tail (RFC 8985, section 7.3). Outages of fading radios exceed a
-    /// round trip: there, further probes follow while they are unanswered.
-    fn tail_probe_at(&self) -> Option<Instant> {
-        let may =
-            self.uses_sack() && !self.unresponsive && !self.has_lost() && self.scoreboard.in_flight() > 0;
-        let srtt = self.rtt.srtt().filter(|_| may)?;
-        let lone = self.nxt - self.una <= u64::from(self.segment);
-        let allowance = if lone { MAX_ACK_DELAY } else { Duration::ZERO };
-        let first = self.timer_base + (srtt * 2 + allowance).max(MIN_PROBE_WAIT);
-        if self.last_probe_at < self.timer_base {
-            return Some(first);
-        }
-        // A segment that comes sooner than the shortest round trip answers an earlier packet.
-        let answered = self.last_response_at >= self.last_probe_at + self.rtt.min();
-        let again = self.last_probe_at + (srtt * 3 / 2).max(MIN_PROBE_WAIT);
-        (self.fading && !answered && !self.is_stalled(again)).then_some(again)
-    }
-    /// Whether there has been no progress for longer than the outages of a fading radio: then repetitions
-    /// back off there as well.
-    fn is_stalled(&self, at: Instant) -> bool {
-        at.since(self.progress_at) >= self.rtt.base_rto() * UNRESPONSIVE_TIMEOUTS_FADING
-    }
-    fn timeout_at(&self) -> Instant {
-        // Not before the last probe can be answered: the answers to two probes in a round trip cannot be told
-        // apart.
-        let answered_by = self.last_probe_at + self.rtt.srtt().unwrap_or_default() * 3 / 2;
-        (self.timer_base + self.rtt.rto()).max(answered_by)
-    }
     /// The next tail probe or timeout.
     fn probe_or_timeout_at(&self) -> Instant {
-        let timeout = self.timeout_at();
-        self.tail_probe_at().map_or(timeout, |at| at.min(timeout))
+        let timeout = self.timers.timeout_at(&self.rtt);
+        let may = self.uses_sack()
+            && !self.is_unresponsive()
+            && !self.has_lost()
+            && self.scoreboard.in_flight() > 0;
+        let lone = self.nxt - self.una <= u64::from(self.segment);
+        let probe = if may { self.timers.tail_probe_at(&self.rtt, lone, self.fading) } else { None };
+        probe.map_or(timeout, |at| at.min(timeout))
     }
 
     /// The next deadline of these timers; [`Instant::MAX`] for none.
     pub fn deadline(&self, stream_end: u64) -> Instant {
         let at = if self.is_persisting(stream_end) {
-            self.timer_base + self.rtt.rto()
+            self.timers.persist_at(&self.rtt)
         } else if self.has_outstanding() {
             self.probe_or_timeout_at()
         } else {
@@ -88,8 +51,8 @@ impl ToClient {
 
     /// Marks segments as lost and sets the timer of the next detection.
     pub(super) fn detect_losses(&mut self, now: Instant) {
-        let has_deadline = self.fading && !self.unresponsive && !self.is_stalled(now);
-        let deadline = has_deadline.then(|| self.rtt.ack_deadline(self.last_response_at));
+        let has_deadline = self.fading && !self.is_unresponsive() && !self.timers.is_stalled(now, &self.rtt);
+        let deadline = has_deadline.then(|| self.timers.ack_deadline(&self.rtt));
         let again = self.scoreboard.detect_losses(now, self.rtt.min_and_srtt(), self.segment, deadline);
         if self.fading {
             self.scoreboard.lose_from(self.window.edge());
@@ -136,13 +99,9 @@ impl ToClient {
         if !self.has_outstanding() || self.probe_or_timeout_at() > cx.now {
             return true;
         }
-        let timeouts = if self.fading { UNRESPONSIVE_TIMEOUTS_FADING } else { UNRESPONSIVE_TIMEOUTS };
-        let is_probed = self.last_probe_at > self.last_response_at;
-        if is_probed && cx.now.since(self.last_response_at) >= self.rtt.base_rto() * timeouts {
-            self.unresponsive = true;
-        }
-        if self.timeout_at() <= cx.now {
-            if cx.now.since(self.last_response_at) > cx.config.give_up {
+        self.timers.check_response(cx.now, &self.rtt, self.fading);
+        if self.timers.timeout_at(&self.rtt) <= cx.now {
+            if self.timers.gives_up(cx.now, cx.config.give_up, false) {
                 return false;
             }
             self.on_retransmission_timeout(cx, server.from_server);
@@ -154,16 +113,14 @@ impl ToClient {
     }
 
     fn on_persist_timer(&mut self, cx: &mut Context<'_>, server: &ServerState<'_>) -> bool {
-        if self.timer_base + self.rtt.rto() > cx.now {
+        if self.timers.persist_at(&self.rtt) > cx.now {
             return true;
         }
-        let silence = cx.now.since(self.last_response_at);
-        if silence > cx.config.give_up && self.window_probes > MIN_LOST_WINDOW_PROBES {
+        if self.timers.gives_up(cx.now, cx.config.give_up, true) {
             return false;
         }
-        self.window_probes = self.window_probes.saturating_add(1);
+        self.timers.on_window_probe(cx.now);
         self.rtt.on_window_probe();
-        self.timer_base = cx.now;
         cx.stats.window_probes += 1;
         self.emit_probe(cx, server);
         true
@@ -173,9 +130,9 @@ impl ToClient {
     /// server has sent beyond every window that was advertised here: either packets bypassed the machine or
     /// the segment was injected, and the client's acknowledgment shows which.
     pub fn query_client(&mut self, cx: &mut Context<'_>, server: &ServerState<'_>) {
-        let answered = self.last_response_at >= self.last_probe_at;
-        if answered || cx.now.since(self.last_probe_at) > self.rtt.base_rto() {
-            self.last_probe_at = cx.now;
+        let probed = self.timers.is_probed();
+        if !probed || cx.now.since(self.timers.last_probe_at()) > self.rtt.base_rto() {
+            self.timers.on_probe(cx.now);
             self.emit_probe(cx, server);
         }
     }
@@ -194,17 +151,15 @@ impl ToClient {
 
     /// A plausible segment of the client arrived. Returns whether the client was unresponsive before.
     pub fn on_response(&mut self, now: Instant) -> bool {
-        self.last_response_at = now;
-        self.window_probes = 0;
         self.rtt.on_response();
-        std::mem::take(&mut self.unresponsive)
+        self.timers.on_response(now)
     }
     /// The client was unresponsive and has sent a segment: outstanding data is probed at once, and without
     /// backoff.
     pub fn probe_after_silence(&mut self, now: Instant, from_server: &FromServer) {
         if self.has_outstanding() {
             self.rtt.on_progress();
-            self.timer_base = now;
+            self.timers.restart(now);
             self.send_probe(now, from_server);
         }
     }
@@ -213,7 +168,7 @@ impl ToClient {
     /// and it is not spurious if nothing was lost.
     fn send_probe(&mut self, now: Instant, from_server: &FromServer) {
         self.send_now = true;
-        self.last_probe_at = now;
+        self.timers.on_probe(now);
         if !self.can_probe_with_new_data(from_server) {
             self.suspect_first(from_server);
         }
@@ -240,7 +195,7 @@ impl ToClient {
         cx.stats.timeouts += 1;
         self.rtt.on_timeout();
         self.black_hole.on_timeout();
-        (self.timer_base, self.last_probe_at) = (cx.now, cx.now);
+        self.timers.on_timeout(cx.now);
         self.scoreboard.on_timeout();
         if self.scoreboard.front_past_edge_sent_at().is_some() {
             self.scoreboard.lose_past_edge();

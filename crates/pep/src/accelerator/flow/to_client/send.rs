@@ -4,13 +4,16 @@
 
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Context;
+use crate::accelerator::flow::from_server::store::Cut;
+use crate::accelerator::flow::to_client::emit::{DataFlags, emit_data, emit_empty};
 use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::flow::to_client::path::DevicePath;
+use crate::accelerator::flow::to_client::sacked::emit_sacked;
 use crate::accelerator::flow::to_client::scoreboard::sent::Retransmission;
 use crate::accelerator::flow::to_client::{SendOutcome, ToClient};
 use crate::accelerator::flow::views::ServerState;
 use crate::accelerator::rate::RateControl;
-use paceline_net::{Duration, Instant};
+use paceline_net::{Duration, Instant, SackBlocks, TcpFlags};
 
 impl ToClient {
     /// Sends one packet, lost segments first.
@@ -20,7 +23,7 @@ impl ToClient {
         server: &mut ServerState<'_>,
         path: DevicePath<'_>,
     ) -> SendOutcome {
-        if self.unresponsive && !self.send_now {
+        if self.is_unresponsive() && !self.send_now {
             return SendOutcome::Nothing;
         }
         let outage = self.is_in_outage(cx.now);
@@ -29,7 +32,7 @@ impl ToClient {
         } else if outage {
             // A segment counts as in flight until its ACK deadline. With as much in flight as the radio
             // delivers in that time, there is a segment to deliver whenever the outage ends.
-            path.room_for(self.rtt.ack_deadline(self.last_response_at).age)
+            path.room_for(self.timers.ack_deadline(&self.rtt).age)
         } else {
             path.room()
         };
@@ -46,7 +49,7 @@ impl ToClient {
         server: &mut ServerState<'_>,
         path: DevicePath<'_>,
     ) {
-        if self.unresponsive {
+        if self.is_unresponsive() {
             return;
         }
         while self.has_lost() || self.nxt < server.from_server.stream_end() {
@@ -60,7 +63,7 @@ impl ToClient {
     /// Whether an outage of a fading radio is likely under way: an ACK is overdue. Segments sent now may be
     /// lost, so no more are sent than the path holds and than the client accepts afterwards.
     fn is_in_outage(&self, now: Instant) -> bool {
-        let overdue = || now >= self.rtt.ack_deadline(self.last_response_at).not_before;
+        let overdue = || now >= self.timers.ack_deadline(&self.rtt).not_before;
         self.fading && self.has_outstanding() && overdue()
     }
 
@@ -117,7 +120,7 @@ impl ToClient {
         let mut cut = if lost.fin { None } else { server.from_server.store().cut(lost.off, len, len, end) };
         // A retransmission is not ECN-capable (RFC 3168, section 6.1.5).
         cut.iter_mut().for_each(|cut| cut.mark.traffic_class &= !3);
-        self.emit_data(cx, server, lost.off, cut, lost.fin)
+        self.emit(cx, server, lost.off, cut, lost.fin)
     }
 
     fn send_new(
@@ -141,7 +144,7 @@ impl ToClient {
             self.send_now = false;
             self.start_timer(cx.now);
             self.record_fin(cx.now);
-            return self.emit_data(cx, server, off, None, true);
+            return self.emit(cx, server, off, None, true);
         }
         let most = if self.send_now { segment } else { self.burst(cx.config, path) };
         let store = from_server.store();
@@ -176,7 +179,48 @@ impl ToClient {
         if fin {
             self.record_fin(cx.now);
         }
-        self.emit_data(cx, server, off, Some(cut), fin)
+        self.emit(cx, server, off, Some(cut), fin)
+    }
+
+    /// Sends the segment at `off` that has the payload `cut`, if any, and the FIN.
+    fn emit(
+        &mut self,
+        cx: &mut Context<'_>,
+        server: &mut ServerState<'_>,
+        off: u64,
+        cut: Option<Cut>,
+        fin: bool,
+    ) -> SendOutcome {
+        let cwr = std::mem::take(&mut self.cwr_due);
+        let bytes = emit_data(cx, server, self.segment, (off, cut), DataFlags { fin, cwr });
+        SendOutcome::Sent { bytes }
+    }
+    /// Sends an ACK to the client that no data segment carries.
+    pub fn emit_ack(&self, cx: &mut Context<'_>, server: &mut ServerState<'_>, sack: SackBlocks, ece: bool) {
+        let flags = if ece { TcpFlags::ACK.with(TcpFlags::ECE) } else { TcpFlags::ACK };
+        emit_empty(cx, server, self.empty_segment_offset(), flags, sack);
+        server.upload.note_ack_to_client();
+    }
+    /// The offset of an empty segment that the client accepts (RFC 9293, section 3.10.7.4): after all sent
+    /// data, which arrives ahead of it; but not past a window with less room than a segment, where the client
+    /// drops data and would drop this.
+    pub fn empty_segment_offset(&self) -> u64 {
+        if self.window.size() < u64::from(self.segment) {
+            self.nxt.min(self.window.edge()).max(self.una)
+        } else {
+            self.nxt
+        }
+    }
+    /// Sends a segment one below the client's next expected number, which the client answers with an ACK,
+    /// like a keepalive.
+    pub fn emit_probe(&self, cx: &mut Context<'_>, server: &ServerState<'_>) {
+        emit_empty(cx, server, self.una - 1, TcpFlags::ACK, SackBlocks::default());
+    }
+    /// Sends all data beyond the first gap that the client's window allows, regardless of the rate.
+    pub fn send_sacked(&self, cx: &mut Context<'_>, server: &ServerState<'_>) {
+        if !self.is_unresponsive() && server.connection.negotiated.sack {
+            emit_sacked(cx, server, self.segment, self.window.edge());
+        }
     }
 
     fn record_fin(&mut self, now: Instant) {
@@ -197,8 +241,7 @@ impl ToClient {
 
     fn start_timer(&mut self, now: Instant) {
         if !self.has_outstanding() {
-            self.timer_base = now;
-            (self.last_response_at, self.progress_at) = (now, now);
+            self.timers.on_first_sent(now);
         }
     }
 }

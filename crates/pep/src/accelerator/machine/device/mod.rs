@@ -6,12 +6,14 @@ pub(super) mod memory;
 pub(super) mod past_windows;
 mod reserve;
 
+use crate::accelerator::DeviceSnapshot;
 use crate::accelerator::config::AcceleratorConfig;
 use crate::accelerator::flow::context::Ahead;
 use crate::accelerator::flow::to_client::overshoot::PastWindow;
 use crate::accelerator::flow::to_client::path::DevicePath;
 use crate::accelerator::machine::device::memory::PathNeed;
 use crate::accelerator::machine::device::reserve::Reserve;
+use crate::accelerator::machine::entry::FlowEntry;
 use crate::accelerator::machine::index::Keyed;
 use crate::accelerator::machine::timers::Alarm;
 use crate::accelerator::pacing::Spacing;
@@ -156,6 +158,51 @@ impl Device {
     pub fn limit_to(&mut self, now: Instant, longest: u32) {
         if longest < self.longest {
             (self.longest, self.longest_until) = (longest, now + PATH_MTU_LIFETIME);
+        }
+    }
+    /// Updates the totals with the present amounts of one of its connections.
+    pub fn charge(&mut self, entry: &mut FlowEntry) {
+        let FlowEntry { flow, charged, counted_active, counted_backlogged, .. } = entry;
+        let (held, in_flight) = (flow.held(), flow.to_client().in_flight());
+        self.held = self.held + held - charged.held;
+        self.in_flight = self.in_flight + in_flight - charged.in_flight;
+        (charged.held, charged.in_flight) = (held, in_flight);
+        let active = !flow.is_transparent();
+        self.active = self.active + usize::from(active) - usize::from(*counted_active);
+        *counted_active = active;
+        let backlogged = flow.is_backlogged();
+        self.backlogged = self.backlogged + usize::from(backlogged) - usize::from(*counted_backlogged);
+        *counted_backlogged = backlogged;
+    }
+    /// The same for the bytes that wait for the radio or are in flight.
+    pub fn charge_queued(&mut self, entry: &mut FlowEntry) {
+        let before = std::mem::replace(&mut entry.charged.queued, entry.flow.queued());
+        let after = entry.charged.queued;
+        self.queued = self.queued + after - before;
+        self.queueing = self.queueing + usize::from(after > 0) - usize::from(before > 0);
+    }
+    /// One of its connections was removed.
+    pub fn release(&mut self, slot: u32, entry: &FlowEntry) {
+        let charged = &entry.charged;
+        self.held -= charged.held;
+        self.in_flight -= charged.in_flight;
+        self.exposure -= charged.exposure;
+        self.queued -= charged.queued;
+        self.queueing -= usize::from(charged.queued > 0);
+        self.flows -= 1;
+        self.active -= usize::from(entry.counted_active);
+        self.backlogged -= usize::from(entry.counted_backlogged);
+        self.backlog.retain(|other| *other != slot);
+    }
+    pub fn snapshot(&self) -> DeviceSnapshot {
+        DeviceSnapshot {
+            address: self.address,
+            flows: self.flows,
+            held: self.held,
+            in_flight: self.in_flight,
+            delivered: self.delivered(),
+            control: self.control.snapshot(),
+            shares_queue: self.shares_queue,
         }
     }
     /// When the pacer allows the next packet.

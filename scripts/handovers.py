@@ -23,7 +23,7 @@ CONTROLS = {
     "BBR": ["congestion_control=bbr"],
 }
 FATES = ["drop", "forward", "duplicate"]
-ALONE = ["station.0.count=1", "station.1.count=1", "station.1.direction=none", "run.duration=120 s"]
+ALONE = ["station.0.count=1", "station.1.count=1", "station.1.direction=none", "run.duration=120 s", "cell.gnb=ideal"]
 
 
 def runs(program: str, seeds: int, keys: list[str]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from paceline._paceline import commit as __commit__
 from paceline._paceline import version as __version__
 from paceline.comparison import Comparison, compare
 from paceline.control import Ack, Control, MakesControl
+from paceline.explanation import Explanation, explain
 from paceline.reproduction import EXPERIMENTS, Reproduction, reproduce
 from paceline.results import TABLES, Results
 from paceline.runs import run
@@ -34,6 +35,7 @@ __all__ = [
     "Ack",
     "Comparison",
     "Control",
+    "Explanation",
     "Group",
     "GroupFigures",
     "Limits",
@@ -52,6 +54,7 @@ __all__ = [
     "__version__",
     "built_in_scenarios",
     "compare",
+    "explain",
     "reproduce",
     "run",
     "sweep",

@@ -75,6 +75,9 @@ def run(
     stop: Stop | None = None,
     control: Callable[[int, int], Any] | None = None,
 ) -> Results: ...
+def explain(
+    paths: Sequence[str], interface: str | None, taken: str | None, pseudonymise: str | None
+) -> tuple[str, Table]: ...
 def cell_facts(scenario: Scenario) -> str: ...
 
 @final

@@ -4,6 +4,7 @@
 import * as charts from "./charts.js";
 import * as controls from "./controls.js";
 import * as editor from "./editor.js";
+import * as explain from "./explain.js";
 import * as output from "./output.js";
 import * as series from "./series.js";
 import * as share from "./share.js";
@@ -25,6 +26,10 @@ let record = { points: [], end: 1, warmup: 0, groups: [] };
 let finished = null;
 /** Those of run A. @type {import("./series.js").Record | null} */
 let kept = null;
+/** The step of a tour whose run is A; null for a run kept by hand, which tours leave. @type {object | null} */
+let keptFor = null;
+/** Windows with room for two columns. */
+const wide = matchMedia("(min-width: 64rem)");
 let drawing = false;
 let typing = 0;
 /** Called at the end of the run, whatever it is. */
@@ -67,6 +72,13 @@ function makeCharts() {
         figure.append(caption, picture);
         return figure;
     }));
+    ["charts", "choice", "slots"].forEach((id) => explain.mark(element(id)));
+}
+
+/** The controls stand beside the results, or in one column behind verdict and charts. */
+function arrange() {
+    if (wide.matches) element("side").append(element("setup"));
+    else element("after").before(element("setup"));
 }
 
 /** Names and contents of the charts as files. @returns {[string, string][]} */
@@ -100,7 +112,10 @@ async function check(/** @type {boolean} */ runIt) {
     button("run").disabled = Boolean(result.error);
     const own = builtIn();
     /** @type {HTMLSelectElement} */ (element("built-in")).value = own?.name ?? "";
-    element("about").textContent = own?.about ?? "A scenario of your own.";
+    // As of the built-in ones: the comment at the head.
+    const head = text.match(/^(?:#.*\n)+/)?.[0].replace(/^# ?/gm, "").replace(/\n/g, " ");
+    element("about").textContent = own?.about ?? head ?? "A scenario of your own.";
+    explain.mark(element("about"));
     if (result.error) {
         status("The scenario has an error.");
         return;
@@ -134,29 +149,46 @@ async function change(/** @type {string} */ key, /** @type {string} */ value) {
     }
 }
 
-/** Opens a built-in scenario with changed values and runs it; with `compare`, over the run before. */
-async function step(/** @type {import("./tour.js").Step} */ { scenario, set, compare, own }) {
+/** Opens the scenario of a tour's step and runs it. */
+async function runStep(/** @type {import("./tour.js").Step} */ { scenario, set, own }) {
     const found = scenarios.find((each) => each.name === scenario);
-    if (!compare) await forget();
     const text = await simulator.ask("edit", { text: own ?? found?.text ?? "", changes: set });
     await open(scenario, text, true);
 }
 
-async function forget() {
-    await simulator.ask("forget");
-    kept = null;
-    button("forget").disabled = true;
-    output.showComparison(null);
+/** Runs a step of a tour as B, over the run of the step `base` as A. A run that was kept by hand stays A. */
+async function step(/** @type {import("./tour.js").Step} */ now, /** @type {import("./tour.js").Step | null} */ base) {
+    const own = kept && !keptFor;
+    if (!own && base !== keptFor) {
+        await forget();
+        if (base) {
+            await runStep(base);
+            await keep(base);
+        }
+    }
+    await runStep(now);
+}
+
+function showKept(/** @type {string} */ text) {
+    element("kept").textContent = text;
+    button("forget").disabled = !kept;
     drawSoon();
 }
 
-async function keep() {
+async function forget() {
+    await simulator.ask("forget");
+    kept = keptFor = null;
+    output.showComparison(null);
+    showKept("Then change something: the next run is B, drawn over A.");
+}
+
+/** Keeps the last run as A, by hand or for a tour. */
+async function keep(/** @type {import("./tour.js").Step | null} */ base) {
     if (!finished) return;
     await simulator.ask("keep");
     kept = finished;
-    button("forget").disabled = false;
-    status("This run is A. Change something and run: the next run is B.");
-    drawSoon();
+    keptFor = base;
+    showKept(base ? `A, dashed: “${base.title}”.` : `A, dashed: ${name} as it was kept. It stays A, also through a tour.`);
 }
 
 async function shareLink() {
@@ -185,7 +217,7 @@ function listen() {
         button("stop").disabled = true;
         status("Stopped.");
     };
-    button("keep").onclick = keep;
+    button("keep").onclick = () => keep(null);
     button("forget").onclick = forget;
     button("share").onclick = shareLink;
     window.addEventListener("hashchange", () => fromLink(location.hash));
@@ -200,6 +232,7 @@ function listen() {
         input("progress").value = "1";
         button("stop").disabled = true;
         finished = record;
+        element("compare").hidden = false;
         output.showOverview(overview);
         output.showComparison(comparison);
         output.showLadders(overview.ladders);
@@ -231,6 +264,9 @@ async function fromLink(/** @type {string} */ hash) {
 }
 
 async function begin() {
+    arrange();
+    wide.addEventListener("change", arrange);
+    explain.begin(element("terms"), element("documents"), tour.DOCUMENTS);
     makeCharts();
     drawSoon();
     listen();
@@ -240,9 +276,9 @@ async function begin() {
     const select = /** @type {HTMLSelectElement} */ (element("built-in"));
     select.add(new Option("(own)", ""));
     scenarios.forEach((scenario) => select.add(new Option(scenario.name, scenario.name)));
-    tour.begin(step, keep);
+    tour.begin(step);
     const wanted = new URLSearchParams(location.hash.slice(1)).get("scenario");
-    const first = scenarios.find((scenario) => scenario.name === (wanted ?? "uplink-limited")) ?? scenarios[0];
+    const first = scenarios.find((scenario) => scenario.name === (wanted ?? "private-5g")) ?? scenarios[0];
     if (!(await fromLink(location.hash))) await open(first.name, first.text, true);
 }
 

@@ -3,6 +3,7 @@
 
 import { ask } from "./simulator.js";
 import { save } from "./share.js";
+import { mark } from "./explain.js";
 
 /**
  * @typedef {{figures: [string, string, string][], verdicts: string[], warning: string | null, seeds:
@@ -18,7 +19,7 @@ const element = (/** @type {string} */ id) => /** @type {HTMLElement} */ (docume
 const TILES = [
     ["goodput", "Goodput"], ["upload", "Upload"], ["RTT after the warm-up, mean", "Round-trip time, mean"],
     ["RTT after the warm-up, 95th percentile", "Round-trip time, 95%"], ["segments retransmitted", "Retransmitted"],
-    ["ACKs sent", "ACKs sent"], ["ACKs discarded", "ACKs dropped by the filter"], ["Jain index", "Fairness (Jain)"],
+    ["ACKs discarded", "ACKs dropped by the filter"], ["Jain index", "Fairness (Jain)"],
 ];
 
 /** @param {string[]} cells @param {string} tag */
@@ -63,13 +64,16 @@ export function showOverview(overview) {
     const lines = overview.figures.map(([name, unit, value]) => row([name, value, unit]));
     element("figures").replaceChildren(row(["figure", "value", "unit"], "th"), ...lines);
     element("after").hidden = false;
+    ["verdict", "tiles", "figures"].forEach((id) => mark(element(id)));
 }
 
 /** @param {Comparison | null} comparison */
 export function showComparison(comparison) {
-    element("comparison").hidden = !comparison;
+    element("comparison").hidden = element("words").hidden = !comparison;
     if (!comparison) return;
-    element("words").replaceChildren(...items(comparison.words));
+    // The change and its effect first, the rest beside the table.
+    element("words").replaceChildren(...items(comparison.words.slice(0, 2)));
+    element("more-words").replaceChildren(...items(comparison.words.slice(2)));
     const number = (/** @type {number} */ value) => (value === null ? "" : Number(value.toPrecision(4)).toString());
     const lines = comparison.rows.map(([name, unit, [a, b]]) => {
         const change = a ? `${b >= a ? "+" : "−"}${Math.abs((100 * (b - a)) / a).toFixed(1)}%` : "";

@@ -3,6 +3,7 @@
 
 /** @typedef {{time: number, all: number[], groups: number[][], stations: number[][]}} Point */
 /** @typedef {import("./charts.js").Chart} Chart */
+/** @typedef {import("./charts.js").Line} Line */
 /** @typedef {{points: Point[], end: number, warmup: number, groups: string[]}} Record */
 
 /** Styles of the groups' lines, one after the other. */
@@ -17,7 +18,8 @@ const state = (field, factor) => (/** @type {number[]} */ _, /** @type {number[]
 const rate = (field, factor) => (/** @type {number[]} */ was, /** @type {number[]} */ now, /** @type {number} */ seconds) =>
     ((now[field] - was[field]) * factor) / seconds;
 
-/** The charts: title, unit, lines (name, values), and whether each station has a faint line. */
+/** The charts: title, unit, lines (name, values), and whether each station has a faint line.
+ * @type {{title: string, unit: string, lines: [string, any][], faint: any}[]} */
 const CHARTS = [
     { title: "Goodput", unit: "Mb/s", lines: [["all stations", rate(BYTES, 8e-6)]], faint: rate(BYTES, 8e-6) },
     { title: "Round-trip time", unit: "ms", lines: [["median station", state(RTT, 1)]], faint: state(RTT, 1) },
@@ -44,37 +46,38 @@ function states(record, of) {
     return [zero, ...record.points.map((point) => ({ time: point.time, values: of(point) }))];
 }
 
-/** A line for each group of stations. @param {Record} record @param {any} value */
-function ofGroups(record, value) {
-    return record.groups.map((name, group) => ({
-        name,
-        style: GROUP_STYLES[group % GROUP_STYLES.length],
-        points: over(states(record, (point) => point.groups[group]), value),
+/** The lines of a run in a chart: one for each of several groups where the chart has a single value, else one
+ * for each value. @param {Record} record @param {[string, any][]} values @param {string} run "A", "B" or ""
+ * @param {string[]} groups the groups whose colours they have @returns {Line[]} */
+function lines(record, values, run, groups) {
+    const dash = run === "A" ? " dash" : "";
+    const named = (/** @type {string} */ name) => (run ? `${run}, ${name}` : name);
+    if (values.length === 1 && record.groups.length > 1) {
+        return record.groups.map((name, group) => {
+            const place = groups.indexOf(name) < 0 ? group : groups.indexOf(name);
+            const points = over(states(record, (point) => point.groups[group]), values[0][1]);
+            return { name: named(name), style: GROUP_STYLES[place % GROUP_STYLES.length] + dash, points };
+        });
+    }
+    const all = states(record, (point) => point.all);
+    const count = record.points[0]?.stations.length ?? 0;
+    return values.map(([name, value], index) => ({
+        name: values.length > 1 ? named(name) : run || (count === 1 ? "station" : name),
+        style: (index === 0 ? (run === "A" ? "a" : "b") : "c") + dash,
+        points: over(all, value),
     }));
 }
 
-/** The charts of a run, with a line for each of several groups of stations where it has one line, or over those of the kept run if there is one.
- * @param {Record} record @param {Record | null} kept @returns {Chart[]} */
+/** The charts of a run, over those of the kept run if there is one. @param {Record} record
+ * @param {Record | null} kept @returns {Chart[]} */
 export function charts(record, kept) {
     const count = record.points[0]?.stations.length ?? 0;
-    const all = states(record, (point) => point.all);
-    const before = kept && states(kept, (point) => point.all);
-    return CHARTS.map(({ title, unit, lines, faint }) => {
-        const single = lines.length === 1;
-        const grouped = single && !kept && record.groups.length > 1;
-        const drawn = grouped ? ofGroups(record, lines[0][1]) : lines.map(([name, value], index) => ({
-            name: kept ? (single ? "B" : `B, ${name}`) : count === 1 && single ? "station" : String(name),
-            style: index === 0 ? "b" : "c",
-            points: over(all, value),
-        }));
-        const earlier = (before ? lines.slice(0, single ? 1 : lines.length) : []).map(([name, value], index) => ({
-            name: single ? "A" : `A, ${name}`,
-            style: index === 0 ? "a" : "a c",
-            points: over(before ?? [], value),
-        }));
+    return CHARTS.map(({ title, unit, lines: values, faint }) => {
+        const earlier = kept ? lines(kept, values, "A", record.groups) : [];
+        const drawn = lines(record, values, kept ? "B" : "", record.groups);
         const each = faint && count > 1 && !kept ? Array.from({ length: count }, (_, station) =>
             over(states(record, (point) => point.stations[station]), faint)) : [];
-        const warmup = record.warmup;
-        return { title, unit, lines: [...earlier, ...drawn], faint: each, end: Math.max(record.end, kept?.end ?? 0), warmup };
+        const end = Math.max(record.end, kept?.end ?? 0);
+        return { title, unit, lines: [...earlier, ...drawn], faint: each, end, warmup: record.warmup };
     });
 }

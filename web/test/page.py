@@ -2,10 +2,12 @@
 """Opens target/web in a headless Chromium and uses it: prints a line for each fault; exit status 1 if there
 is any.
 
-A scenario runs by itself; a slider, a list and the editor change it; a bad value is shown at its line; two
-runs are compared; a link opens the same scenario again; files are saved and have the bytes of the program; a
-tour is walked by the keyboard alone. At 390 and 1280 px, in light and dark: nothing is too wide, letters have
-11 px or more, every control has a name for screen readers, and the console has no error.
+`private-5g` runs by itself; each slider, a list and the editor change scenario and results; a bad value is
+shown at its line; two runs are compared, and run A stays through a tour; terms have a sentence under the
+mouse and at the focus; a link opens the same scenario again; files are saved and have the bytes of the
+program; a tour is walked by the keyboard alone. At 390 and 1280 px, in light and dark: nothing is too wide
+or clipped, results come before controls in one column, letters have 11 px or more, every control has a name
+for screen readers, and the console has no error.
 
 usage: page.py [--shots FOLDER] [--program CHROMIUM] PACELINE
 """
@@ -158,9 +160,9 @@ def controls(page: Page) -> None:
         " s.dispatchEvent(new Event('change', {bubbles: true})); })()"
     )
     page.after("a narrower cell", lambda: page.value(choose))
-    words = page.value(by_id("words") + ".textContent")
+    words = page.value(by_id("words") + ".textContent + " + by_id("more-words") + ".textContent")
     page.check(f"the comparison in words: {words}", "cell.bandwidth from 20 MHz to 5 MHz" in words and "Goodput falls" in words)
-    page.check("both runs are drawn", page.value("document.querySelectorAll('#chart-0 .a').length") >= 1)
+    page.check("both runs are drawn", page.value("document.querySelectorAll('#chart-0 .dash').length") >= 1)
     page.check("the verdict", page.value(by_id("verdicts") + ".textContent.includes('TCP is')"))
     page.check("the way of a packet", page.value(by_id("ladder") + ".naturalWidth > 0"))
     words = page.value(by_id("ladder-words") + ".textContent")
@@ -168,6 +170,94 @@ def controls(page: Page) -> None:
     page.expect("another packet", f"{by_id('ladder-words')}.textContent !== {json.dumps(words)}")
     page.check("the slots", page.value(by_id("slots-picture") + ".naturalWidth > 0"))
     page.faults += errors(page.browser)
+
+
+def sliders(page: Page) -> None:
+    """Round-trip time, buffer, SINR, loss and traffic change the scenario's text and the results."""
+    page.open("")
+    page.check("the first scenario", page.value(by_id("built-in") + ".value") == "private-5g")
+    figures = "document.getElementById('figures').textContent"
+    for key, press, part in (
+        ("rtt", ("ArrowRight", 39), 'delay = "2500 us"'), ("cell.downlink_buffer", ("ArrowLeft", 37), 'downlink_buffer = "2 MB"'),
+        ("station.0.downlink_sinr", ("ArrowLeft", 37), 'downlink_sinr = ["14 dB", "31 dB"]'), ("cell.max_harq_tx", ("Home", 36), "max_harq_tx = 1"),
+    ):  # fmt: skip
+        before = page.value(figures)
+        slider = by_id(f"key-{key}")
+        page.value(f"{slider}.focus()")
+        page.after(key, functools.partial(page.key, *press))
+        page.check(f"{key} in the text", page.value(f"{by_id('text')}.value.includes({json.dumps(part)})"))
+        page.check(f"{key} in the results", page.value(figures) != before)
+        page.check(f"{key} in words", bool(page.value(f"{slider}.getAttribute('aria-valuetext')")))
+    page.open("")
+    for traffic, part, figure in (
+        ("short transfers", 'file = "200 kB"', "'#verdicts'"), ("a thin flow beside", 'name = "thin flow"', "'#chart-1'"),
+        ("bulk", "count = 10", "'#verdicts'"),
+    ):  # fmt: skip
+        shown = page.value(f"document.querySelector({figure}).textContent")
+        choose = (
+            f"(() => {{ const s = document.getElementById('key-traffic'); s.value = {json.dumps(traffic)};"
+            " s.dispatchEvent(new Event('change', {bubbles: true})); })()"
+        )
+        page.after(traffic, functools.partial(page.value, choose))
+        page.check(f"{traffic} in the text", page.value(f"{by_id('text')}.value.includes({json.dumps(part)})"))
+        page.check(f"{traffic} in the results", page.value(f"document.querySelector({figure}).textContent") != shown)
+    bulk = page.value("!/thin flow|200 kB/.test(document.getElementById('text').value)")
+    page.check("bulk leaves nothing of the others", bulk)
+    page.faults += errors(page.browser)
+
+
+def words(page: Page) -> None:
+    """Terms have a sentence under the mouse and at the focus, until Escape; links lead to documents."""
+    page.open("#scenario=private-5g")
+    shown = f"(!{by_id('tip')}.hidden && {by_id('tip')}.textContent)"
+    for term in ("K1", "PUSCH", "HARQ", "Jain", "SINR", "Goodput"):
+        element = f"[...document.querySelectorAll('.term[tabindex]')].find(t => t.textContent.toLowerCase() === {json.dumps(term.lower())})"
+        if not page.value(f"Boolean({element})"):
+            page.faults.append(f"{term} is not marked")
+            continue
+        page.browser.move(1, 1)
+        page.browser.move(*centre(page.browser, element))
+        hovered = str(page.value(shown))
+        page.browser.move(1, 1)
+        page.value(f"{element}.focus()")
+        focused = str(page.value(shown))
+        described = page.value(f"{element}.getAttribute('aria-describedby') === 'tip'")
+        inside = page.value(f"(r => r.left >= 0 && r.right <= innerWidth && r.top >= 0)({by_id('tip')}.getBoundingClientRect())")
+        page.check(f"{term}: {hovered!r}, {focused!r}", hovered == focused and focused.endswith(".") and described and inside)
+        page.key("Escape", 27)
+        page.check(f"{term} goes with Escape", page.value(by_id("tip") + ".hidden"))
+    links = page.value("[...document.querySelectorAll('#documents a, #terms a, #step a')].map(a => a.href).filter(Boolean)")
+    lost = [link for link in links if not (REPOSITORY / "docs" / link.rsplit("/", 1)[1]).is_file()]
+    page.check(f"documents that do not exist: {lost} of {len(links)}", len(links) > 40 and not lost)
+
+
+def tours(page: Page) -> None:
+    """Run A of a tour stays for the steps that are compared with it, one that was kept by hand for all."""
+    page.open("#scenario=single-station", 390)
+    dashed = "document.querySelectorAll('#chart-0 .dash').length"
+    chosen = "[...document.querySelectorAll('#tours button')].find(b => b.textContent === '{}').click()"
+    for tour in ("Bufferbloat", "Two controls in one cell"):
+        page.after(tour, functools.partial(page.value, chosen.format(tour)))
+        page.expect("the next step", f"!{by_id('step-next')}.disabled")
+        page.after(f"{tour}, step 2", functools.partial(page.value, by_id("step-next") + ".click()"))
+        page.expect("the step after", f"!{by_id('step-next')}.disabled")
+        page.after(f"{tour}, step 3", functools.partial(page.value, by_id("step-next") + ".click()"))
+        page.expect("the third step", f"!{by_id('step-back')}.disabled")
+        page.check(f"{tour}: A is drawn", page.value(dashed) >= 1)
+        kept = page.value(by_id("kept") + ".textContent")
+        page.after("back", functools.partial(page.value, by_id("step-back") + ".click()"))
+        page.expect("the step before", f"!{by_id('step-next')}.disabled")
+        page.check(f"{tour}: A is drawn after a step back, beside {kept}", page.value(dashed) >= 1)
+        page.faults += layout(page.browser)
+    page.open("#scenario=private-5g")
+    page.click(by_id("keep"))
+    page.after("a tour beside A", functools.partial(page.value, chosen.format("Two controls in one cell")))
+    for number in range(1, 6):
+        page.expect(f"step {number}", f"!{by_id('step-back')}.disabled || !{by_id('step-next')}.disabled")
+        page.check(f"A stays in step {number}", page.value(dashed) >= 1 and page.value(by_id("kept") + ".textContent.includes('private-5g')"))
+        if number < 5:
+            page.after(f"step {number + 1}", functools.partial(page.value, by_id("step-next") + ".click()"))
+    page.faults += layout(page.browser) + errors(page.browser)
 
 
 def bad_input(page: Page) -> None:
@@ -224,7 +314,7 @@ def keyboard(page: Page) -> None:
     """A tour by the keyboard alone."""
     page.open("#scenario=single-station")
     reached = set()
-    for _ in range(80):
+    for _ in range(150):
         page.key("Tab", 9)
         reached.add(str(page.value("document.activeElement.id || document.activeElement.textContent")))
         if "share" in reached:
@@ -236,7 +326,7 @@ def keyboard(page: Page) -> None:
     page.expect("the next step can be taken", f"!{by_id('step-next')}.disabled")
     page.value(by_id("step-next") + ".focus()")
     page.after("the second step", lambda: page.key("Enter", 13, "\r"))
-    page.check("the step is compared", page.value(by_id("words") + ".textContent.includes('sidelink.data')"))
+    page.expect("the step is compared", by_id("words") + ".textContent.includes('sidelink.data')")
     page.faults += errors(page.browser)
 
 
@@ -249,6 +339,9 @@ def appearance(page: Page, shots: Path | None) -> None:
             page.value(by_id("editor-box") + ".open = true")
             found = layout(page.browser) + errors(page.browser)
             page.faults += [f"{width} px, {scheme}: {fault}" for fault in found]
+            tops = "['verdict', 'chart-5', 'setup'].map(id => document.getElementById(id).getBoundingClientRect().top)"
+            verdict, chart, setup = page.value(tops)
+            page.check(f"{width} px: order {verdict}, {chart}, {setup}", (verdict < chart < setup) == (width == 390))
             grounds.add(page.value("getComputedStyle(document.body).backgroundColor"))
             grounds.add(page.value("getComputedStyle(document.querySelector('figure .ground')).fill"))
             if shots is not None:
@@ -286,7 +379,7 @@ def main() -> None:
                 browser.call(f"{domain}.enable")
             page = Page(browser, f"http://127.0.0.1:{server.server_port}/", folder)
             parts: list[Callable[[], None]] = [
-                lambda: controls(page), lambda: bad_input(page), lambda: sharing(page, options.paceline),
+                lambda: controls(page), lambda: sliders(page), lambda: words(page), lambda: tours(page), lambda: bad_input(page), lambda: sharing(page, options.paceline),
                 lambda: stopping(page), lambda: keyboard(page), lambda: appearance(page, options.shots),
             ]  # fmt: skip
             for part in parts:

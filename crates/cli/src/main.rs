@@ -56,6 +56,8 @@ enum Command {
     Pace(commands::pace::Args),
     /// Explain a capture of TCP: what limited each connection, and where its round trip passed
     Explain(commands::explain::Args),
+    /// Fit a scenario to captures and logs of a network, and show measured over simulated
+    Fit(commands::fit::Args),
     /// Find the period of a TDD cell in a capture of TCP traffic
     Pattern(commands::pattern::Args),
     /// Describe, generate and export traces of links
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         Command::Pace(args) => commands::pace::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
+        Command::Fit(args) => commands::fit::run(&args),
         Command::Pattern(args) => commands::pattern::run(&args),
         Command::Trace(args) => commands::trace::run(&args),
         Command::Parity(args) => commands::parity::run(&args),

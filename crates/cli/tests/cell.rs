@@ -15,7 +15,7 @@ fn a_cell_is_shown_as_text_json_and_picture() {
     let json = parse_json(&dir.paceline_ok(&["cell", "show", "single-station", "--json"]));
     assert_eq!(json["rat"], "lte");
     assert_eq!(json["slots"][0]["k1"], 4);
-    assert_eq!(json["latency"]["downlink"]["mean_ms"], 3.5);
+    assert_eq!(json["latency"]["downlink"]["mean_ms"], 6.5); // with the 3 subframes of cell.gnb
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `paceline explain`: its causes beside those that the simulator knows, its output, and bad input.
 
-use crate::common::{TestDir, parse_json};
+use crate::common::emulation::EmulationHost;
+use crate::common::{PACELINE, TestDir, parse_json};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -141,6 +142,62 @@ fn a_capture_is_explained_as_text_json_and_files() {
 }
 
 #[test]
+fn the_page_has_the_answer_first_and_no_address_with_pseudonyms() {
+    let dir = TestDir::new();
+    dir.paceline_ok(&["run", "good.toml", "--pcap", "--out", "run"]);
+    let args =
+        ["explain", "run/seed-1.pcapng", "--out", "out", "--html", "page.html", "--pseudonymise", "a key"];
+    let text = dir.paceline_ok(&args);
+    let page = dir.read("page.html");
+    assert_eq!(page, dir.read("out/report.html"));
+    let places =
+        ["The answer", "<strong>TCP is ", "What TCP waited for", "Over time", "<h2>Connections</h2>"];
+    let at: Vec<usize> = places.iter().map(|part| page.find(part).expect(part)).collect();
+    assert!(at.is_sorted(), "{places:?}: {at:?}");
+    assert_eq!(page.matches("<svg").count(), 3, "causes, goodput and round trip");
+    let [csv, json] = ["out/connections.csv", "out/explain.json"].map(|file| dir.read(file));
+    for (name, content) in [("text", &text), ("page", &page), ("CSV", &csv), ("JSON", &json)] {
+        assert!(!content.contains("198.18."), "{name}: {content}");
+    }
+    let plain = parse_json(&dir.paceline_ok(&["explain", "run/seed-1.pcapng", "--json"]));
+    let verdict = plain["explanation"]["network"]["verdict"].as_str().unwrap();
+    assert!(text.contains(verdict), "{text}");
+    let points = plain["explanation"]["connections"][0]["over_time"].as_array().unwrap();
+    assert!(
+        points.len() > 5 && points.iter().any(|point| point["rtt_ms"].as_f64() > Some(5.0)),
+        "{points:?}"
+    );
+}
+
+/// Needs root. A download over the loopback device is explained while it passes.
+#[test]
+fn an_interface_is_explained_live() {
+    let Some(host) = EmulationHost::new(&["python3", "curl"]) else { return };
+    host.dir.write("file", vec![0; 3_000_000]);
+    let _server = host.serve_files();
+    let json = ["explain", "--live", "--interface", "lo", "--for", "4 s", "--json", "--client"];
+    let mut explained = host.spawn("explain", &[&[PACELINE], &json[..]].concat());
+    let mut downloads = 0;
+    while downloads < 8 {
+        let got = host.run(&["curl", "-sS", "-o", "got", "http://127.0.0.1:8000/file"]);
+        assert_eq!(got.code, 0, "{got:?}");
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        downloads += 1;
+    }
+    let output = explained.finish();
+    assert_eq!(output.code, 0, "{output:?}");
+    let found = &parse_json(&output.stdout)["explanation"];
+    let connections = found["connections"].as_array().unwrap();
+    let whole = connections.iter().find(|c| c["closing"] == "fin" && c["mid_stream"] == false).unwrap();
+    assert_eq!((&whole["interface"], &whole["server"]), (&"lo".into(), &"127.0.0.1:8000".into()));
+    let bytes = whole["to_client"]["bytes"].as_u64().unwrap();
+    assert!((3_000_000..3_002_000).contains(&bytes), "the file and its header: {whole}");
+    assert_eq!(whole["to_client"]["losses"]["retransmissions"], 0, "{whole}");
+    let refused = host.run(&[PACELINE, "explain", "--live", "--interface", "nothing"]);
+    assert!(refused.code == 2 && refused.stderr.contains("--interface nothing: "), "{refused:?}");
+}
+
+#[test]
 fn bad_input_is_refused() {
     let dir = TestDir::new();
     dir.write("text.pcap", "no capture");
@@ -157,6 +214,8 @@ fn bad_input_is_refused() {
         (&["run/seed-1.pcapng", "--out", "run"], "--out run: exists and is not empty"),
         (&["run/seed-1.pcapng", "--server", "--client"], "cannot be used with"),
         (&[], "<FILE>"),
+        (&["--live"], "--interface"),
+        (&["--live", "--interface", "lo", "--for", "0 s"], "allowed: a time with its unit"),
     ] {
         let output = dir.paceline(&[&["explain"], args].concat());
         assert!(output.code == 2 && output.stderr.contains(part), "{args:?}: {output:?}");

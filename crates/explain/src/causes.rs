@@ -23,6 +23,8 @@ pub enum Cause {
     /// Below the advertised window with a round trip near its minimum: congestion window, pacing or send
     /// buffer.
     CongestionWindow,
+    /// A policer drops what exceeds its rate.
+    Policer,
     /// ACKs come in bunches, after gaps in which none came.
     AckPath,
     /// The capture has no ACKs, no data, or no round trip towards the sender.
@@ -31,7 +33,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of tables.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Handshake,
         Self::Application,
         Self::ReceiveWindow,
@@ -40,6 +42,7 @@ impl Cause {
         Self::Pause,
         Self::Queue,
         Self::CongestionWindow,
+        Self::Policer,
         Self::AckPath,
         Self::Unknown,
     ];
@@ -54,6 +57,7 @@ impl Cause {
             Self::Pause => "pause",
             Self::Queue => "queue",
             Self::CongestionWindow => "congestion_window",
+            Self::Policer => "policer",
             Self::AckPath => "ack_path",
             Self::Unknown => "unknown",
         }
@@ -66,6 +70,14 @@ impl Cause {
 const QUEUED: f64 = 1.3;
 /// Least queuing delay that counts, ns. Chosen: hosts and coalescing interrupts delay by up to 1 ms.
 const LEAST_QUEUE_NS: f64 = 2e6;
+/// The same where the rate shows that a short queue is filled: above what the buckets of round trips merge.
+const RISEN: f64 = 1.1;
+/// Part of the time with risen round trips at least. BBR probes for an eighth of the time; repairs of
+/// losses let estimates of the round trip vary for less.
+const RISEN_TIME: f64 = 0.1;
+/// Part of the best rate at lower round trips that the rate at risen ones has on a full path. Without a queue
+/// it falls as the round trip rises, to 1 / [`RISEN`] or less.
+const STEADY: f64 = 0.96;
 /// Share of the best delivery rate from which on a round trip near the minimum is that of a full path too.
 /// Chosen: the simulator's verdict calls a capacity used up at 90%; with 80% the largest causes of the tests
 /// are the same.
@@ -73,6 +85,17 @@ const PLATEAU: f64 = 0.9;
 /// Share of the time that a round trip must have held before its rate counts as the best. Chosen: bunches of
 /// ACKs have high rates for short times.
 const LASTING: f64 = 0.02;
+
+/// The longest round trip of an empty path with this least one, ns.
+pub fn flat_ns(least_rtt_ns: u64) -> f64 {
+    let least = least_rtt_ns as f64;
+    (QUEUED * least).max(least + LEAST_QUEUE_NS)
+}
+
+/// Bytes by time, 1/ns.
+fn rate((ns, bytes): &(u64, u64)) -> f64 {
+    *bytes as f64 / (*ns).max(1) as f64
+}
 
 /// Time in ns by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,15 +155,23 @@ impl Flowing {
     }
     /// The times of [`Cause::Queue`] and [`Cause::CongestionWindow`].
     pub fn divide(&self, least_rtt_ns: u64) -> CauseTimes {
-        let least = least_rtt_ns as f64;
-        let queued = (QUEUED * least).max(least + LEAST_QUEUE_NS);
         let all: u64 = self.0.values().map(|(ns, _)| ns).sum();
-        let rate = |(ns, bytes): &(u64, u64)| *bytes as f64 / (*ns).max(1) as f64;
         let is_lasting = |part: &(u64, u64)| part.0 as f64 >= LASTING * all as f64;
-        let in_queue = self.0.iter().filter(|(at, _)| middle(**at) >= queued);
-        let plateau = in_queue.map(|(_, part)| part).filter(|part| is_lasting(part)).map(rate);
-        let plateau =
-            plateau.fold(f64::INFINITY, |best, rate| if best.is_finite() { best.max(rate) } else { rate });
+        let best = |rates: &mut dyn Iterator<Item = f64>| rates.reduce(f64::max);
+        let mut queued = flat_ns(least_rtt_ns);
+        let lasting = |from: f64, to: f64| {
+            let within = self.0.iter().filter(move |(at, _)| (from..to).contains(&middle(**at)));
+            within.map(|(_, part)| part).filter(|part| is_lasting(part))
+        };
+        let mut plateau = best(&mut lasting(queued, f64::INFINITY).map(rate)).unwrap_or(f64::INFINITY);
+        // A short queue: the rate stays where the round trip rises, and so do bytes in flight.
+        let risen = (RISEN * least_rtt_ns as f64).max(least_rtt_ns as f64 + LEAST_QUEUE_NS);
+        let sum = |sum: (u64, u64), part: &(u64, u64)| (sum.0 + part.0, sum.1 + part.1);
+        let above = lasting(risen, f64::INFINITY).fold((0, 0), sum);
+        let below = best(&mut lasting(0.0, risen).map(rate)).unwrap_or(0.0);
+        if above.0 as f64 >= RISEN_TIME * all as f64 && rate(&above) >= STEADY * below {
+            (queued, plateau) = (risen, rate(&above));
+        }
         let mut times = CauseTimes::default();
         for (at, part) in &self.0 {
             let is_at_plateau = (PLATEAU * plateau..=plateau / PLATEAU).contains(&rate(part));

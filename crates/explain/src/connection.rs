@@ -4,7 +4,8 @@
 use crate::halves::Half;
 use crate::segment::{Options, Segment};
 use crate::sender::Sender;
-use paceline_net::{Instant, SeqNumber, TcpFlags};
+use crate::signs::middlebox::HopLimits;
+use paceline_net::{Duration, Instant, SeqNumber, TcpFlags};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -54,6 +55,12 @@ pub struct Connection {
     pub halves: [Half; 2],
     /// SYNs, by end.
     pub offers: [Option<Offer>; 2],
+    /// Sequence numbers of the SYNs, by end.
+    pub first_seqs: [Option<SeqNumber>; 2],
+    /// TTLs, by end.
+    pub hop_limits: [HopLimits; 2],
+    /// Segments without timestamps behind the SYN, by end.
+    pub without_timestamps: [u64; 2],
     /// Times of the first SYN, of the first SYN-ACK, and of the ACK of it.
     pub handshake: [Option<Instant>; 3],
     /// Times of the first and the last segment.
@@ -66,7 +73,6 @@ pub struct Connection {
     pub repeated_syns: u64,
     fins: [bool; 2],
     reset: bool,
-    syn_seq: Option<SeqNumber>,
     /// Times and fingerprints of the last segments, by end.
     recent: [VecDeque<(Instant, u64)>; 2],
 }
@@ -87,6 +93,9 @@ impl Connection {
             senders: Default::default(),
             halves,
             offers: [None; 2],
+            first_seqs: [None; 2],
+            hop_limits: Default::default(),
+            without_timestamps: [0; 2],
             handshake: [None; 3],
             span: (first.at, first.at),
             segments: [0; 2],
@@ -94,13 +103,12 @@ impl Connection {
             repeated_syns: 0,
             fins: [false; 2],
             reset: false,
-            syn_seq: None,
             recent: Default::default(),
         }
     }
     /// Whether a SYN opens another connection between the same ends.
     pub fn is_followed_by(&self, segment: &Segment) -> bool {
-        segment.has(TcpFlags::SYN) && segment.ack.is_none() && self.syn_seq != Some(segment.seq)
+        segment.has(TcpFlags::SYN) && segment.ack.is_none() && self.first_seqs[CLIENT] != Some(segment.seq)
     }
     /// Whether the capture lacks the handshake.
     pub fn is_mid_stream(&self) -> bool {
@@ -110,6 +118,10 @@ impl Connection {
     pub fn is_window_known(&self) -> bool {
         self.offers.iter().all(Option::is_some)
     }
+    /// Whether both SYNs have an option.
+    pub fn has_option(&self, has: impl Fn(&Options) -> bool) -> bool {
+        self.offers.iter().all(|offer| offer.is_some_and(|offer| has(&offer.options)))
+    }
     /// The end of the connection.
     pub fn closing(&self) -> Closing {
         match (self.reset, self.fins) {
@@ -118,15 +130,18 @@ impl Connection {
             _ => Closing::Open,
         }
     }
-    /// The next segment of the connection.
-    pub fn on_segment(&mut self, segment: &Segment) {
+    /// The next segment of the connection. Returns the round trip from the capture point to its sender, if
+    /// it acknowledges data that give a sample.
+    pub fn on_segment(&mut self, segment: &Segment) -> Option<Duration> {
         let from = usize::from(segment.src != self.ends[CLIENT]);
         let to = 1 - from;
         if self.is_mirrored(segment, from) {
             self.mirrored += 1;
-            return;
+            return None;
         }
         self.segments[from] += 1;
+        self.hop_limits[from].add(segment.ttl, segment.has(TcpFlags::SYN));
+        self.without_timestamps[from] += u64::from(segment.options.timestamps.is_none());
         self.span.1 = segment.at;
         for (sender, half) in self.senders.iter_mut().zip(&self.halves) {
             sender.advance(segment.at, half);
@@ -143,7 +158,8 @@ impl Connection {
             self.halves[from].on_echo(segment.at, ecr, is_new && was_busy);
         }
         let window = self.window(segment, from);
-        if let Some(half) = self.senders[to].on_ack(segment, window, &self.halves[to]) {
+        let half = self.senders[to].on_ack(segment, window, &self.halves[to]);
+        if let Some(half) = half {
             self.halves[from].add(half);
         }
         self.fins[from] |= segment.has(TcpFlags::FIN);
@@ -153,6 +169,7 @@ impl Connection {
             self.halves.iter_mut().for_each(Half::close);
             self.recent.iter_mut().for_each(VecDeque::shrink_to_fit);
         }
+        half
     }
     fn on_syn(&mut self, segment: &Segment, from: usize) {
         let stage = usize::from(segment.ack.is_some());
@@ -161,12 +178,10 @@ impl Connection {
         } else if stage == 1
             && let Some(syn_at) = self.handshake[0].filter(|_| self.repeated_syns == 0)
         {
-            self.halves[from].add(segment.at.since(syn_at));
+            self.halves[from].add_handshake(segment.at.since(syn_at));
         }
         self.handshake[stage].get_or_insert(segment.at);
-        if stage == 0 {
-            self.syn_seq = Some(segment.seq);
-        }
+        self.first_seqs[from] = Some(segment.seq);
         // ECE alone answers ECE and CWR (RFC 3168 §6.1.1).
         self.offers[from] = Some(Offer { options: segment.options, ecn: segment.has(TcpFlags::ECE) });
         let offers = self.offers;
@@ -180,7 +195,7 @@ impl Connection {
     }
     fn on_established(&mut self, segment: &Segment, from: usize) {
         if let Some(syn_ack_at) = self.handshake[1].filter(|_| from == CLIENT && self.repeated_syns == 0) {
-            self.halves[CLIENT].add(segment.at.since(syn_ack_at));
+            self.halves[CLIENT].add_handshake(segment.at.since(syn_ack_at));
         }
         self.handshake[2] = Some(segment.at);
         self.senders.iter_mut().for_each(Sender::establish);

@@ -15,6 +15,9 @@ pub struct Half {
     pub samples: Quantiles,
     /// Whether the capture was made at this end, as its maker says.
     pub is_here: bool,
+    /// Sample of the handshake, and the least of data and echoes, ns.
+    pub handshake_ns: Option<u64>,
+    pub least_data_ns: Option<u64>,
     /// Smoothed samples, ns.
     recent: Option<u64>,
     /// Whether an echo of a TSval gave a sample.
@@ -24,9 +27,18 @@ pub struct Half {
 }
 
 impl Half {
-    /// Adds a sample.
+    /// Adds the sample of the handshake.
+    pub fn add_handshake(&mut self, sample: Duration) {
+        self.handshake_ns = Some(sample.as_nanos());
+        self.smooth(sample.as_nanos());
+    }
+    /// Adds a sample of data or an echo.
     pub fn add(&mut self, sample: Duration) {
         let ns = sample.as_nanos();
+        self.least_data_ns = Some(self.least_data_ns.map_or(ns, |least| least.min(ns)));
+        self.smooth(ns);
+    }
+    fn smooth(&mut self, ns: u64) {
         self.samples.add(ns);
         // RFC 6298 §2.3: alpha = 1/8.
         self.recent = Some(self.recent.map_or(ns, |recent| recent - recent / 8 + ns / 8));

@@ -5,6 +5,7 @@
 //!         -> tracker: connections by capture point and ends, clocks, mirrored copies
 //!         -> connection: handshake, options, halves of the round trip
 //!         -> sender: losses by kind and place, lifetime by cause
+//!         -> signs: bunches of ACKs, policers, middleboxes, periods of cells
 //!         -> report: figures, sentences
 //! ```
 //!
@@ -12,16 +13,19 @@
 //! the same packets give the same report.
 #![forbid(unsafe_code)]
 
-mod bunches;
 pub mod causes;
 mod connection;
 mod halves;
 mod quantiles;
 pub mod report;
-mod segment;
+pub mod segment;
 mod sender;
+mod series;
+mod signs;
 mod space;
 mod tracker;
+
+pub use signs::period;
 
 use connection::{CLIENT, SERVER};
 use paceline_import::capture::stream::{self, Captured, Reading};
@@ -84,6 +88,14 @@ impl Explainer {
     /// Takes the next packet of a capture.
     pub fn on_packet(&mut self, packet: &Captured<'_>) {
         self.tracker.on_packet(packet);
+    }
+    /// Names the capture point of packets that are taken one by one, such as an interface of this host.
+    pub fn name_interface(&mut self, name: &str) {
+        self.names.insert(self.tracker.group, (String::new(), vec![name.to_owned()]));
+    }
+    /// Adds a statement on the capture.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
     /// Names of the interfaces so far.
     pub fn interfaces(&self) -> Vec<&str> {

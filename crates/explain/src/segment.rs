@@ -33,6 +33,8 @@ pub struct Segment {
     pub identification: Option<u16>,
     /// Codepoint of ECN (RFC 3168 §5): 3 is a mark.
     pub ecn: u8,
+    /// TTL or hop limit.
+    pub ttl: u8,
     /// Sequence number.
     pub seq: SeqNumber,
     /// Acknowledgment number, if the segment has one.
@@ -122,6 +124,7 @@ pub fn content(captured: &Captured<'_>) -> Content {
         dst: SocketAddr::new(header.dst, word(2)),
         identification: header.identification,
         ecn: header.ecn,
+        ttl: header.ttl,
         seq: long(4),
         ack: flags.contains(TcpFlags::ACK).then(|| long(8)),
         flags,
@@ -138,6 +141,7 @@ struct Ip {
     dst: IpAddr,
     identification: Option<u16>,
     ecn: u8,
+    ttl: u8,
     /// Bytes of the headers.
     len: usize,
     /// Bytes behind them on the link.
@@ -161,6 +165,7 @@ fn ipv4(ip: &[u8], on_link: usize) -> Option<Ip> {
         dst: address(16).into(),
         identification: Some(word(4)),
         ecn: fixed[1] & 3,
+        ttl: fixed[8],
         len,
         payload: total(usize::from(word(2)), len, on_link).saturating_sub(len),
     })
@@ -183,6 +188,7 @@ fn ipv6(ip: &[u8], on_link: usize) -> Option<Ip> {
         dst: address(24)?.into(),
         identification: None,
         ecn: fixed[1] >> 4 & 3,
+        ttl: fixed[7],
         len,
         payload: total(stated, 40, on_link).saturating_sub(len),
     })

@@ -73,6 +73,10 @@ impl Space {
         let (top, position) = self.top.unwrap_or((seq, ORIGIN));
         position.saturating_add_signed(i64::from(seq.distance(top)))
     }
+    /// Whether a range was sent since the sender's SYN.
+    pub fn is_within(&self, start: u64, end: u64) -> bool {
+        start >= ORIGIN && end <= self.next()
+    }
     /// Behind the highest byte that passed.
     pub fn next(&self) -> u64 {
         self.top.map_or(ORIGIN, |(_, position)| position)

@@ -2,8 +2,9 @@
 
 use crate::connection::Connection;
 use crate::segment::{self, Content, Segment};
+use crate::signs::period::Findings;
 use paceline_import::capture::stream::Captured;
-use paceline_net::{Duration, Instant};
+use paceline_net::{Duration, Instant, TcpFlags};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -37,6 +38,8 @@ pub struct Counts {
 pub struct Point {
     /// Group of files, and interface in them.
     pub id: (usize, u32),
+    /// Periods of its cell.
+    pub periods: Findings,
     last: Instant,
     /// Time that is added since the clock was set back.
     offset: Duration,
@@ -114,13 +117,20 @@ impl Tracker {
                 index
             }
         };
-        self.connections[index].on_segment(segment);
+        let rtt = self.connections[index].on_segment(segment);
+        let periods = &mut self.points[point].periods;
+        let at_ns = segment.at.as_nanos();
+        if segment.len > 0 {
+            periods.on_data(at_ns);
+        } else if segment.ack.is_some() && !segment.has(TcpFlags::SYN) {
+            periods.on_ack(at_ns, rtt);
+        }
     }
     fn point(&mut self, id: (usize, u32), at: Instant) -> usize {
         let next = self.points.len();
         let index = *self.point_index.entry(id).or_insert(next);
         if index == next {
-            self.points.push(Point { id, last: at, offset: Duration::ZERO });
+            self.points.push(Point { id, periods: Findings::default(), last: at, offset: Duration::ZERO });
         }
         index
     }

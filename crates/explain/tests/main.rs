@@ -3,7 +3,9 @@
 mod capture;
 mod causes;
 mod common;
+mod damaged;
 mod inputs;
+mod signs;
 
 use paceline_net::test_support::inputs;
 

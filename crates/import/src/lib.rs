@@ -82,6 +82,13 @@ fn of_text(text: &str, options: &Options, notes: &mut Notes) -> Result<Deliverie
     columns::read(&table, options, notes)
 }
 
+/// The text of a file, packed or not, in any encoding of Unicode.
+pub fn plain_text(file: &[u8]) -> Result<String, String> {
+    let mut notes = Notes::default();
+    let file = unpack::unpack(file, &mut notes)?;
+    Ok(unpack::text(&file, &mut notes)?.into_owned())
+}
+
 /// Whether a file that is not understood is none of traces: no text, or text of which most lines have neither
 /// a number nor a clock time in front, or in half of the words. Such files lie beside traces in a folder.
 pub fn is_foreign(file: &[u8]) -> bool {

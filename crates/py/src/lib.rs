@@ -11,6 +11,7 @@ mod cell;
 mod control;
 mod episode;
 mod error;
+mod explain;
 mod grid;
 mod pickle;
 mod reproduce;
@@ -32,6 +33,8 @@ mod _paceline {
     use super::cell::cell_facts;
     #[pymodule_export]
     use super::episode::{RateEpisode, SchedulingEpisode};
+    #[pymodule_export]
+    use super::explain::explain;
     #[pymodule_export]
     use super::grid::{axes, differences_of_grid, mean_and_half, paired_differences, points};
     #[pymodule_export]

@@ -56,13 +56,18 @@ pub fn escape(text: &str) -> String {
 
 /// A whole page; `title` and `about` are text, `body` is HTML.
 pub fn page(title: &str, about: &str, body: &str) -> String {
+    still_page(title, about, &format!("{body}<script>\n{SCRIPT}</script>\n"))
+}
+
+/// The same without a script.
+pub fn still_page(title: &str, about: &str, body: &str) -> String {
     let (title, about) = (escape(title), escape(about));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
          <link rel=\"icon\" href=\"data:,\">\n<style>\n{PAGE_STYLE}</style>\n\
          <style id=\"picture-style\">\n{PICTURE_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n\
-         <p class=\"about\">{about}</p>\n{body}<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+         <p class=\"about\">{about}</p>\n{body}</body>\n</html>\n"
     )
 }
 

@@ -79,9 +79,10 @@ impl Row {
         }
     }
     /// Whether the published statement holds for our means, and in the whole of the confidence intervals;
-    /// none if nothing was published.
+    /// none if nothing was published, or nothing was run.
     pub fn verdict(&self) -> Option<(bool, bool)> {
-        (!self.published.is_empty()).then_some((self.holds, self.holds_in_ci95))
+        let run = self.values.is_empty() || self.values.iter().any(|value| value.ours.mean.is_some());
+        (run && !self.published.is_empty()).then_some((self.holds, self.holds_in_ci95))
     }
     /// The row as in `summary.json`.
     pub fn to_json(&self) -> serde_json::Value {

@@ -25,7 +25,8 @@ pub(crate) fn verdict(row: &Row) -> &'static str {
         Some((true, true)) => "yes",
         Some((true, false)) => "yes, uncertain",
         Some((false, _)) => "no",
-        None => "-",
+        None if row.published.is_empty() => "-",
+        None => "not run",
     }
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn cells(value: &Value) -> [String; 8] {
         (None, Some((low, high))) => format!("{low} to {high}"),
         _ => String::from("-"),
     };
-    let ours = value.ours.mean.map_or_else(|| String::from("not measured"), |mean| decimal(mean, unit));
+    let ours = value.ours.mean.map_or_else(|| String::from("not run"), |mean| decimal(mean, unit));
     let ci95 = value.ours.half.map_or_else(String::new, |half| format!("± {}", decimal(half, unit)));
     let difference = value.difference().map_or_else(String::new, |difference| signed(difference, unit));
     let percent = value.difference_percent().map_or_else(String::new, |percent| signed(percent, "%"));

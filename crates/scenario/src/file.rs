@@ -65,6 +65,9 @@ impl File {
             cell.follow_keys(given);
             cell.resolve(given);
         }
+        if let Some(handover) = &mut self.handover {
+            handover.resolve(self.cell.as_ref().map_or(RatName::Lte, |cell| cell.rat), given);
+        }
         let (has_core, nr) = (self.core.is_some(), self.cell.as_ref().is_some_and(|c| c.rat == RatName::Nr));
         let cell = self.cell.is_some();
         let access = match (self.link, self.sidelink) {

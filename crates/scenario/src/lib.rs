@@ -24,7 +24,7 @@ pub use access::cell::{AckFilter, Cell, CellPlan, CommonPeriod, ConfiguredGrant,
 pub use access::cell::{GnbName, Lead, Lte, Nr, Pattern, ProactiveGrant, RatName, RlcMode, Scheduler};
 pub use access::cellular::Cellular;
 pub use access::deployment::{BlockageModel, Deployment, DeploymentModel, FadingProfile, Held};
-pub use access::handover::{Handover, HandoverFate, HandoverTrigger, Place};
+pub use access::handover::{Handover, HandoverFate, HandoverKind, HandoverTrigger, Place};
 pub use access::link::{FixedLink, Link, TraceFile, TraceLink};
 pub use access::sidelink::{
     Movement, Sidelink, SidelinkFate, SidelinkPath, SidelinkSelection, TrailingReport, Waypoint,

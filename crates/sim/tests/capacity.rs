@@ -60,7 +60,7 @@ fn a_run_depends_on_its_seed_alone() {
 fn results_count_every_packet_that_the_cell_drops() {
     // An uplink whose blocks often fail, and a radio link that fails after a few retransmissions.
     let text = "[run]\nduration = \"4 s\"\nwarmup = \"0 s\"\n\
-                [cell]\nrlc = \"am\"\nmax_retx_threshold = 2\nmax_harq_tx = 1\ndiscard_timer = \"50 ms\"\n\
+                [cell]\nbandwidth = \"5 MHz\"\nrlc = \"am\"\nmax_retx_threshold = 2\nmax_harq_tx = 1\ndiscard_timer = \"50 ms\"\n\
                 downlink_buffer = \"30 kB\"\n\
                 [[station]]\ncount = 3\ndownlink_sinr = \"6 dB\"\nuplink_sinr = \"3 dB\"\nfading = \"4 dB\"\n";
     let scenario = scenario::load("test.toml", text, &[]).unwrap();

@@ -2,7 +2,6 @@
 
 use paceline_report::{html, picture};
 use paceline_sim::cell_facts::CellFacts;
-use paceline_sim::scenario::load_with;
 use paceline_sim::{Scenario, ScenarioError};
 use paceline_study::controls::{self, Control};
 use paceline_study::scenario_file;
@@ -80,12 +79,10 @@ pub fn check(name: &str, text: &str) -> String {
         Ok(scenario) => scenario,
         Err(error) => return json(&Checked { error: Some(error.into()), ..Checked::default() }),
     };
-    // Without suggestions of similar names, which are slow to find.
-    let parse = |text: &str, set: &[String]| load_with(name, text, set, &scenario_file::generated_trace);
     let slots = scenario.cell().map(|cell| html::standalone(&picture::slot_map(name, &CellFacts::of(cell))));
     json(&Checked {
         error: None,
-        controls: controls::controls(text, &scenario, &parse),
+        controls: controls::controls(text, &scenario),
         slots,
         seed: scenario.run.seed,
         stations: scenario.station_count(),

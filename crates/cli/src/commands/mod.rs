@@ -7,6 +7,7 @@ pub mod completions;
 pub mod doctor;
 pub mod emulate;
 pub mod explain;
+pub mod fit;
 pub mod gateway;
 pub mod pace;
 pub mod parity;

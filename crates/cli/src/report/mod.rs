@@ -3,6 +3,7 @@
 pub mod compare;
 mod drive;
 mod figures;
+pub mod fit;
 pub mod groups;
 mod kernel;
 mod map;

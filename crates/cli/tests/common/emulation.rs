@@ -67,7 +67,8 @@ impl EmulationHost {
     pub fn serve_files(&self) -> Program {
         self.serve("http", 8000, &["python3", "-m", "http.server", "--bind", "::", "8000"])
     }
-    fn spawn(&self, name: &str, argv: &[&str]) -> Program {
+    /// Starts a program in the namespace.
+    pub fn spawn(&self, name: &str, argv: &[&str]) -> Program {
         Program::spawn(&self.dir, name, &mut self.command(argv))
     }
     /// The TUN devices in the namespace, as `ip` lists them.

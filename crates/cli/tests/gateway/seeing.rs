@@ -135,15 +135,21 @@ fn the_page_shows_a_running_gateway_in_a_browser() {
     for part in ["http://", "https://", "src=\"", "href=", "@import", "url("] {
         assert!(!offline.contains(part), "`{part}` in the page");
     }
-    testbed.shell(&testbed.middlebox, "tc qdisc replace dev mob root tbf rate 20mbit burst 100kb limit 1mb");
     // One connection after the other, for longer than the browser needs.
-    let line = format!("python3 devices.py {SERVER} 9000 {CLIENT} 1 150");
-    let transfers = testbed.start(&testbed.client, "devices", &line);
+    let line = format!("python3 devices.py {SERVER} 9000 {CLIENT} 1 300");
+    let mut transfers = None;
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gateway_page.py");
-    let mut command = testbed.middlebox.command();
-    command.args(time_limit()).args(["python3", script, browser, "http://127.0.0.1:9464/", CLIENT]);
-    let output = run(command.current_dir(testbed.dir.path()));
-    assert_eq!(output.code, 0, "{output:?}");
+    // With the longer queue nothing is refused.
+    for (limit, state) in [("1mb", "good"), ("20kb", "refusing")] {
+        let shaper = format!("tc qdisc replace dev mob root tbf rate 20mbit burst 100kb limit {limit}");
+        testbed.shell(&testbed.middlebox, &shaper);
+        transfers.get_or_insert_with(|| testbed.start(&testbed.client, "devices", &line));
+        let mut command = testbed.middlebox.command();
+        let arguments = ["python3", script, browser, "http://127.0.0.1:9464/", CLIENT, "20", state];
+        command.args(time_limit()).args(arguments);
+        let output = run(command.current_dir(testbed.dir.path()));
+        assert_eq!(output.code, 0, "{state}: {output:?}");
+    }
     drop(transfers);
     testbed.stop(gateway);
 }

@@ -7,6 +7,8 @@ use crate::connection::{CLIENT, Closing, Connection, Offer, SERVER};
 use crate::halves::Half;
 use crate::quantiles::Quantiles;
 use crate::sender::{Losses, NEAR_PARTS, Sender};
+use crate::series::{Bin, Series};
+use crate::signs::middlebox::{self, Sign};
 use paceline_net::Instant;
 use serde::Serialize;
 
@@ -83,6 +85,16 @@ pub struct DirectionReport {
     pub acks: u64,
     /// Acknowledged bytes per ACK of new data.
     pub bytes_per_ack: f64,
+    /// The same in full segments: 2 without the receiver's GRO and thinning on the way.
+    pub segments_per_ack: f64,
+    /// ACKs of a last segment that the receiver delayed.
+    pub delayed_acks: u64,
+    /// Segments longer than the announced size: merged by the capturing host (GRO, TSO).
+    pub merged_segments: u64,
+    /// Rate of the policer, if its losses show one, Mb/s of payload.
+    pub policer_mbps: Option<f64>,
+    /// Its bucket.
+    pub policer_burst_bytes: Option<f64>,
     /// Bunches of ACKs after gaps.
     pub ack_bunches: u64,
     /// Pauses of the path.
@@ -93,6 +105,17 @@ pub struct DirectionReport {
     pub ce_marks: u64,
     /// ACKs with ECN-Echo.
     pub ece_acks: u64,
+}
+
+/// Goodput and round trip in a part of a connection's time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TimePoint {
+    /// End of the part after the first packet of the capture, s.
+    pub at_s: f64,
+    /// Acknowledged data, Mb/s.
+    pub goodput_mbps: f64,
+    /// Mean round trip, ms.
+    pub rtt_ms: Option<f64>,
 }
 
 /// A connection.
@@ -128,6 +151,8 @@ pub struct ConnectionReport {
     pub server_offer: Option<OfferReport>,
     /// Options that one end offered and the other did not answer.
     pub unanswered_options: Vec<&'static str>,
+    /// Signs of middleboxes; the notes have their evidence.
+    pub middlebox_signs: Vec<&'static str>,
     /// Data from the server to the client.
     pub to_client: DirectionReport,
     /// Data from the client to the server.
@@ -152,6 +177,8 @@ pub struct ConnectionReport {
     pub verdict: String,
     /// Where the round trip passed, in words.
     pub round_trip: String,
+    /// Goodput and round trip over time, of the sender of most data.
+    pub over_time: Vec<TimePoint>,
     /// Limits of the statements above.
     pub notes: Vec<String>,
 }
@@ -178,6 +205,15 @@ impl Sums {
 }
 
 impl ConnectionReport {
+    /// Adds signs of middleboxes, and their evidence as notes.
+    pub(super) fn add_signs(&mut self, signs: Vec<(Sign, String)>) {
+        for (sign, evidence) in signs {
+            if !self.middlebox_signs.contains(&sign.key()) {
+                self.middlebox_signs.push(sign.key());
+            }
+            self.notes.push(evidence);
+        }
+    }
     /// Bytes of both directions.
     pub fn bytes(&self) -> u64 {
         self.to_client.bytes + self.to_server.bytes
@@ -223,7 +259,7 @@ pub(super) fn report(connection: &Connection, interface: String, start: Instant)
     let [syn, _, ack] = connection.handshake;
     let handshake = syn.zip(ack).filter(|_| connection.offers.iter().all(Option::is_some));
     let (first, last) = connection.span;
-    ConnectionReport {
+    let mut report = ConnectionReport {
         client: connection.ends[CLIENT].to_string(),
         server: connection.ends[SERVER].to_string(),
         interface,
@@ -243,6 +279,7 @@ pub(super) fn report(connection: &Connection, interface: String, start: Instant)
         client_offer: connection.offers[CLIENT].map(offer),
         server_offer: connection.offers[SERVER].map(offer),
         unanswered_options: unanswered(connection),
+        middlebox_signs: Vec::new(),
         to_client: direction(&connection.senders[SERVER]),
         to_server: direction(&connection.senders[CLIENT]),
         rtt_min_ms,
@@ -258,8 +295,11 @@ pub(super) fn report(connection: &Connection, interface: String, start: Instant)
         cause: largest.key(),
         verdict: verdict::verdict(&sums.times, &sums.facts),
         round_trip: verdict::round_trip(&sums.facts),
+        over_time: over_time(&connection.senders[from].series, start),
         notes: notes(connection, from, &sums.times),
-    }
+    };
+    report.add_signs(middlebox::signs(connection));
+    report
 }
 
 fn position(halves: &[Half; 2]) -> Position {
@@ -312,6 +352,8 @@ fn direction(sender: &Sender) -> DirectionReport {
     let span = sender.data_span.map_or(0, |(first, last)| last.since(first).as_nanos());
     let goodput_mbps = if span > 0 { sender.bytes as f64 * 8e3 / span as f64 } else { 0.0 };
     let (pauses, longest_ns) = sender.pauses();
+    let bytes_per_ack = sender.acked_bytes as f64 / sender.progress_acks.max(1) as f64;
+    let policer = sender.policer();
     DirectionReport {
         bytes: sender.bytes,
         segments: sender.segments,
@@ -324,13 +366,28 @@ fn direction(sender: &Sender) -> DirectionReport {
         zero_windows: sender.zero_windows,
         losses: sender.losses,
         acks: sender.acks,
-        bytes_per_ack: sender.acked_bytes as f64 / sender.progress_acks.max(1) as f64,
+        bytes_per_ack,
+        segments_per_ack: bytes_per_ack / f64::from(sender.full()),
+        delayed_acks: sender.delayed_acks,
+        merged_segments: sender.merged,
+        policer_mbps: policer.map(|policer| policer.rate / 1e6),
+        policer_burst_bytes: policer.map(|policer| policer.burst_bytes),
         ack_bunches: sender.bunches.count,
         pauses,
         longest_pause_ms: ms(longest_ns as f64),
         ce_marks: sender.ce_marks,
         ece_acks: sender.ece_acks,
     }
+}
+
+fn over_time(series: &Series, start: Instant) -> Vec<TimePoint> {
+    let (width_ns, first) = (series.width_ns(), series.start.unwrap_or(start));
+    let point = |(index, bin): (usize, &Bin)| TimePoint {
+        at_s: first.since(start).as_secs_f64() + (index + 1) as f64 * width_ns as f64 / 1e9,
+        goodput_mbps: bin.bytes as f64 * 8e3 / width_ns as f64,
+        rtt_ms: bin.rtt_ns().map(ms),
+    };
+    series.bins().iter().enumerate().map(point).collect()
 }
 
 fn notes(connection: &Connection, from: usize, times: &CauseTimes) -> Vec<String> {

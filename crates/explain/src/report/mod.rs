@@ -2,13 +2,18 @@
 
 mod connection;
 mod network;
+mod pseudonyms;
 mod shares;
 mod verdict;
 
-pub use connection::{ConnectionReport, DirectionReport, HalfReport, OfferReport, Position};
+pub use connection::{ConnectionReport, DirectionReport, HalfReport, OfferReport, Position, TimePoint};
 pub use network::NetworkReport;
+pub use pseudonyms::Pseudonyms;
 pub use shares::CauseShares;
 
+use crate::connection::Connection;
+use crate::signs::middlebox;
+use crate::signs::period::CellPeriods;
 use crate::tracker::Tracker;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -20,12 +25,24 @@ pub struct Explanation {
     pub network: NetworkReport,
     /// The connections, those with most data first.
     pub connections: Vec<ConnectionReport>,
+    /// Periods of the cell at each capture point that shows one.
+    pub cells: Vec<CellReport>,
     /// Statements on the capture: damage, packets that were left out.
     pub notes: Vec<String>,
     /// Packets in the capture.
     pub packets: u64,
     /// TCP segments in it.
     pub segments: u64,
+}
+
+/// Periods of the cell behind a capture point.
+#[derive(Clone, Debug, Serialize)]
+pub struct CellReport {
+    /// Name of the interface, empty where the capture has none.
+    pub interface: String,
+    /// The periods.
+    #[serde(flatten)]
+    pub periods: CellPeriods,
 }
 
 /// By group of files: the name of the first, and those of its interfaces.
@@ -44,7 +61,7 @@ pub fn report(tracker: &Tracker, names: &Names, interface: Option<&str>) -> Expl
     let all = tracker.connections.iter().enumerate();
     let reports = all.map(|(index, own)| (connection::report(own, name(own.point), first), index));
     let reports = reports.filter(|(report, _)| interface.is_none_or(|name| report.interface == name));
-    let mut reports = nearest(reports);
+    let mut reports = nearest(reports, &tracker.connections);
     reports.sort_by_key(|(report, _)| std::cmp::Reverse(report.bytes()));
     let sums =
         reports.iter().map(|(report, index)| (report, connection::Sums::new(&tracker.connections[*index])));
@@ -52,12 +69,24 @@ pub fn report(tracker: &Tracker, names: &Names, interface: Option<&str>) -> Expl
     let connections = reports.into_iter().map(|(report, _)| report).collect();
     let counts = tracker.counts;
     let (packets, segments) = (counts.packets, counts.tcp);
-    Explanation { network, connections, notes: notes(tracker), packets, segments }
+    let cells = tracker
+        .points
+        .iter()
+        .enumerate()
+        .map(|(point, own)| CellReport { interface: name(point), periods: own.periods.cell() });
+    let cells = cells.filter(|cell| {
+        cell.periods != CellPeriods::default() && interface.is_none_or(|only| cell.interface == only)
+    });
+    let cells = cells.collect();
+    Explanation { network, connections, cells, notes: notes(tracker), packets, segments }
 }
 
 /// Of a connection that passed several capture points, the report at the one nearest the sender of its data,
 /// with its number.
-fn nearest(reports: impl Iterator<Item = (ConnectionReport, usize)>) -> Vec<(ConnectionReport, usize)> {
+fn nearest(
+    reports: impl Iterator<Item = (ConnectionReport, usize)>,
+    connections: &[Connection],
+) -> Vec<(ConnectionReport, usize)> {
     let mut kept: Vec<(ConnectionReport, usize)> = Vec::new();
     let mut index: BTreeMap<(String, String), Vec<usize>> = BTreeMap::new();
     for (report, own) in reports {
@@ -66,10 +95,12 @@ fn nearest(reports: impl Iterator<Item = (ConnectionReport, usize)>) -> Vec<(Con
         match same {
             Some(place) => {
                 let points = kept[place].0.capture_points + 1;
+                let changes = middlebox::differences(&connections[kept[place].1], &connections[own]);
                 if report.is_nearer(&kept[place].0) {
                     kept[place] = (report, own);
                 }
                 kept[place].0.capture_points = points;
+                kept[place].0.add_signs(changes);
             }
             None => {
                 places.push(kept.len());

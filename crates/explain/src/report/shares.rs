@@ -22,6 +22,8 @@ pub struct CauseShares {
     pub queue: f64,
     /// [`Cause::CongestionWindow`].
     pub congestion_window: f64,
+    /// [`Cause::Policer`].
+    pub policer: f64,
     /// [`Cause::AckPath`].
     pub ack_path: f64,
     /// [`Cause::Unknown`].
@@ -40,6 +42,7 @@ impl CauseShares {
             pause: times.share(Cause::Pause),
             queue: times.share(Cause::Queue),
             congestion_window: times.share(Cause::CongestionWindow),
+            policer: times.share(Cause::Policer),
             ack_path: times.share(Cause::AckPath),
             unknown: times.share(Cause::Unknown),
         }
@@ -55,6 +58,7 @@ impl CauseShares {
             self.pause,
             self.queue,
             self.congestion_window,
+            self.policer,
             self.ack_path,
             self.unknown,
         ]

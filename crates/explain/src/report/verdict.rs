@@ -4,6 +4,7 @@
 use crate::causes::{Cause, CauseTimes};
 use crate::connection::{CLIENT, Connection, SERVER};
 use crate::quantiles::Quantiles;
+use crate::signs::policer::Policer;
 use paceline_net::words::{bit_rate, bytes, ms, percent};
 
 /// Share of the lifetime without data to send, from which on the largest of the other causes is named too.
@@ -34,6 +35,8 @@ pub struct Facts {
     pauses: u64,
     longest_pause_ns: u64,
     bunches: u64,
+    /// The policer of the first connection that shows one: the one with most data.
+    policer: Option<Policer>,
     connections: u64,
     handshake_ns: u64,
     lifetime_ns: u64,
@@ -64,6 +67,7 @@ impl Facts {
             pauses,
             longest_pause_ns,
             bunches: sender.bunches.count,
+            policer: sender.policer(),
             connections: 1,
             handshake_ns: times.of(Cause::Handshake),
             lifetime_ns: last.since(first).as_nanos(),
@@ -88,6 +92,7 @@ impl Facts {
         self.pauses += other.pauses;
         self.longest_pause_ns = self.longest_pause_ns.max(other.longest_pause_ns);
         self.bunches += other.bunches;
+        self.policer = self.policer.or(other.policer);
         self.connections += other.connections;
         self.handshake_ns += other.handshake_ns;
         self.lifetime_ns += other.lifetime_ns;
@@ -160,6 +165,7 @@ fn name(cause: Cause, facts: &Facts) -> &'static str {
             "limited by the congestion window, pacing, the send buffer or a receive window of unknown scale"
         }
         Cause::CongestionWindow => "limited by the congestion window, pacing or the send buffer",
+        Cause::Policer => "limited by a policer, which drops what exceeds its rate,",
         Cause::AckPath => "waiting for ACKs that come in bunches",
         Cause::Unknown => "limited by causes that are not in the capture",
     }
@@ -185,6 +191,9 @@ fn reason(cause: Cause, facts: &Facts) -> String {
             format!("{} of them, the longest of {}", facts.pauses, ms(facts.longest_pause_ns as f64 / 1e6))
         }
         Cause::Queue => format!("{} at {}", bit_rate(facts.rate()), ms(facts.rtt_ms())),
+        Cause::Policer => facts.policer.map_or(String::new(), |policer| {
+            format!("{} after a burst of {}", bit_rate(policer.rate), bytes(policer.burst_bytes))
+        }),
         Cause::AckPath => format!("{} bunches at {}", facts.bunches, ms(facts.rtt_ms())),
         Cause::Unknown => "see the notes".to_owned(),
     }
@@ -194,7 +203,7 @@ fn reason(cause: Cause, facts: &Facts) -> String {
 fn place(cause: Cause, facts: &Facts) -> Option<String> {
     match cause {
         Cause::Queue => queue(facts),
-        Cause::Recovery | Cause::Timeout | Cause::CongestionWindow => losses(facts),
+        Cause::Recovery | Cause::Timeout | Cause::CongestionWindow | Cause::Policer => losses(facts),
         _ => None,
     }
 }

@@ -13,6 +13,10 @@ const MAX_PROBES: usize = 128;
 const MAX_WINDOW: u64 = 1 << 30;
 /// Codepoint of a mark (RFC 3168 §5).
 const CE: u8 = 3;
+/// Least time beyond the least round trip after which the ACK of a last segment was delayed by the receiver:
+/// half of Linux's least timer (TCP_DELACK_MIN, 40 ms), the shortest in use.
+const DELAYED_NS: u64 = 20_000_000;
+
 impl Sender {
     /// A segment of this sender. Returns whether it has new data.
     pub fn on_sent(&mut self, segment: &Segment) -> bool {
@@ -46,15 +50,20 @@ impl Sender {
                 false
             }
             _ => {
-                let seen_before = arrival == Arrival::Seen;
-                self.on_repair((start, end), segment, seen_before);
+                self.on_repair((start, end), segment, arrival);
+                self.note_copy((start, end), segment.at);
                 return false;
             }
         };
+        self.note_copy((start, end), segment.at);
         if is_new {
             self.on_new(end, segment);
         }
         is_new
+    }
+    fn note_copy(&mut self, range: (u64, u64), at: Instant) {
+        let edge = self.acked.map_or(u64::MAX, |acked| acked + u64::from(self.window_field));
+        self.copies.on_sent(range, at, edge);
     }
     fn on_new(&mut self, end: u64, segment: &Segment) {
         self.commit_data(segment.at);
@@ -116,6 +125,7 @@ impl Sender {
             self.view.is_window_known = true;
         }
         self.last_window = window;
+        self.window_field = segment.window;
         self.last_heard = Some(segment.at);
         self.view.has_heard = true;
         self.view.push(segment.at, ack.max(before), ack.max(before) + window.unwrap_or(0), toward_sender);
@@ -134,6 +144,7 @@ impl Sender {
         self.acked_bytes += ack - before;
         self.check_spurious(segment, ack);
         self.space.acknowledge(ack);
+        self.copies.on_ack(ack);
         if self.episode.as_ref().is_some_and(|episode| ack >= episode.point) {
             self.episode = None;
         }
@@ -143,12 +154,16 @@ impl Sender {
             sent_at = (end > before).then_some(at);
         }
         let sample = sent_at.map(|sent_at| segment.at.since(sent_at));
+        let whole = sample.map(|sample| sample.as_nanos() + toward_sender.recent_ns());
+        self.series.add(segment.at, ack - before, whole);
         if let Some(sample) = sample {
             let ns = sample.as_nanos() + toward_sender.recent_ns();
             // The receiver delays the ACK of a last segment (RFC 9293 §3.8.6.3).
             let is_delayed = ack >= self.space.next() && (self.short || self.pushed);
             // In mid-stream the other half is known from the first echo of a timestamp on.
             let is_half = toward_sender.samples.count() == 0 && segment.options.timestamps.is_some();
+            let is_late = self.rtt.least().is_some_and(|least| ns >= least + DELAYED_NS);
+            self.delayed_acks += u64::from(is_delayed && is_late && self.episode.is_none());
             let is_plain = !is_delayed || self.srtt.is_none_or(|(srtt, _)| ns <= srtt);
             if is_plain && !is_half {
                 self.on_rtt(ns, sent_at);
@@ -172,6 +187,7 @@ impl Sender {
         let is_same = window == self.last_window || !segment.options.sack.is_empty();
         if Some(ack) == self.acked && outstanding && segment.len == 0 && is_same {
             self.duplicates += 1;
+            self.duplicate_acks += 1;
         }
     }
     /// RFC 6298 §2, with its gains of 1/8 and 1/4. Samples across a pause would hide the next one.

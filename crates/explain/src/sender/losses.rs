@@ -5,7 +5,7 @@ use super::counts::{Episode, Repair};
 use super::state::Sender;
 use crate::causes::Cause;
 use crate::segment::Segment;
-use crate::space::Hole;
+use crate::space::{Arrival, Hole};
 use paceline_net::Instant;
 
 /// Duplicate ACKs that let a segment go again (RFC 5681 §3.2).
@@ -32,7 +32,7 @@ impl Sender {
         }
     }
     /// A segment that was sent again.
-    pub(super) fn on_repair(&mut self, (start, end): (u64, u64), segment: &Segment, seen_before: bool) {
+    pub(super) fn on_repair(&mut self, (start, end): (u64, u64), segment: &Segment, arrival: Arrival) {
         let repair = self.repair(start, end, segment.at);
         self.losses.retransmissions += 1;
         let count = match repair {
@@ -42,7 +42,9 @@ impl Sender {
             Repair::Other => &mut self.losses.other,
         };
         *count += 1;
-        *(if seen_before { &mut self.losses.lost_behind } else { &mut self.losses.lost_before }) += 1;
+        let hole = if let Arrival::Fills(hole) = &arrival { Some(hole) } else { None };
+        self.copies.on_lost(start, hole, self.srtt_ns());
+        *(if hole.is_none() { &mut self.losses.lost_behind } else { &mut self.losses.lost_before }) += 1;
         // Karn's rule (RFC 6298 §3): the ACK does not tell which copy it answers.
         self.probes.retain(|(probe, _)| *probe <= start || *probe > end);
         let is_expiry = repair == Repair::Timeout && self.silence_ns(segment.at) >= self.least_timeout_ns();
@@ -108,6 +110,9 @@ impl Sender {
             segment.options.sack.as_slice().iter().map(|(left, right)| (place(*left), place(*right)));
         let blocks: Vec<(u64, u64)> = blocks.collect();
         let Some((first, rest)) = blocks.split_first() else { return };
+        self.sack_acks += 1;
+        let is_outside = |(left, right): &(u64, u64)| !self.space.is_within(*left, *right);
+        self.sack_outside += u64::from(blocks.iter().all(is_outside));
         // RFC 2883 §4: the first block is below the ACK, or within the second block.
         let is_inside = rest.first().is_some_and(|second| second.0 <= first.0 && first.1 <= second.1);
         let is_duplicate = first.1 <= ack || is_inside;

@@ -2,9 +2,12 @@
 
 use super::counts::{Episode, Losses};
 use super::view::View;
-use crate::bunches::Bunches;
-use crate::causes::{CauseTimes, Flowing};
+use crate::causes::{CauseTimes, Flowing, flat_ns};
 use crate::quantiles::Quantiles;
+use crate::series::Series;
+use crate::signs::bunches::Bunches;
+use crate::signs::copies::Copies;
+use crate::signs::policer::Policer;
 use crate::space::Space;
 use paceline_net::Instant;
 use std::collections::VecDeque;
@@ -43,6 +46,16 @@ pub struct Sender {
     pub window: Quantiles,
     /// Bunches of ACKs.
     pub bunches: Bunches,
+    /// Copies of segments, by which policers and windows that are tracked are found.
+    pub copies: Copies,
+    /// Acknowledged bytes and round trips over time.
+    pub series: Series,
+    /// ACKs with SACK blocks, those with blocks outside of the data, and duplicate ACKs.
+    pub sack_acks: u64,
+    pub sack_outside: u64,
+    pub duplicate_acks: u64,
+    /// ACKs of a last segment that the receiver delayed.
+    pub delayed_acks: u64,
     /// Payload of a full segment that the SYNs allow.
     pub announced: Option<u32>,
     /// Largest payload.
@@ -55,6 +68,8 @@ pub struct Sender {
     pub(super) duplicates: u32,
     pub(super) sacked: u64,
     pub(super) last_window: Option<u64>,
+    /// Window field of the last ACK.
+    pub(super) window_field: u16,
     pub(super) probes: VecDeque<(u64, Instant)>,
     pub(super) last_sent: Option<Instant>,
     pub(super) last_heard: Option<Instant>,
@@ -83,6 +98,11 @@ impl Sender {
     pub fn is_busy(&self) -> bool {
         self.space.next() > self.view.acked && !self.short && !self.finished
     }
+    /// The policer that drops its segments, if one is seen.
+    pub fn policer(&self) -> Option<Policer> {
+        let least = self.rtt.least()?;
+        self.copies.losses.policer(least, flat_ns(least))
+    }
     /// Number of pauses and the longest, ns.
     pub fn pauses(&self) -> (u64, u64) {
         self.view.pauses
@@ -95,5 +115,6 @@ impl Sender {
     pub fn close(&mut self) {
         self.probes = VecDeque::new();
         self.view.close();
+        self.copies.close();
     }
 }

@@ -11,9 +11,11 @@ use crate::causes::{Cause, CauseTimes};
 use crate::halves::Half;
 use paceline_net::{Duration, Instant};
 
-/// Smoothed round trips without an ACK that make a pause of the path. Chosen: delayed ACKs and HARQ stay far
+/// Least round trips without an ACK that make a pause of the path. Chosen: delayed ACKs and HARQ stay far
 /// below; with 3 or 6 instead the largest causes of the tests are the same.
 const PAUSE_RTTS: u64 = 4;
+/// Smoothed round trips likewise, in which a queue passes. Chosen: a burst into the queue waits for one.
+const QUEUED_RTTS: u64 = 2;
 /// Least pause, ns. Chosen: the largest least value of the delayed-ACK timers in use, 200 ms (Linux and
 /// Windows).
 const LEAST_PAUSE_NS: u64 = 200_000_000;
@@ -114,7 +116,8 @@ impl Sender {
     }
     /// A segment shows that the pending time was no loss: its causes are final.
     pub(super) fn commit(&mut self, at: Instant, is_progress: bool) {
-        let limit = (PAUSE_RTTS * self.srtt_ns()).max(LEAST_PAUSE_NS);
+        let least_ns = self.rtt.least().unwrap_or(0);
+        let limit = (PAUSE_RTTS * least_ns).max(QUEUED_RTTS * self.srtt_ns()).max(LEAST_PAUSE_NS);
         let last = self.last_sent.max(self.last_heard);
         let is_long = |since: Option<Instant>| since.is_some_and(|since| at.since(since).as_nanos() > limit);
         let is_pause = is_long(last) || is_progress && is_long(self.view.awaited);
@@ -194,6 +197,11 @@ impl Sender {
         times.merge(&flowing.divide(self.rtt.least().unwrap_or(0)));
         if self.is_blind(toward_sender) {
             times.shift(Cause::CongestionWindow, Cause::Unknown, u64::MAX);
+        }
+        if self.policer().is_some() {
+            for cause in [Cause::Recovery, Cause::Timeout, Cause::CongestionWindow] {
+                times.shift(cause, Cause::Policer, u64::MAX);
+            }
         }
         for cause in [Cause::CongestionWindow, Cause::Queue] {
             let rest = ack_path_ns.saturating_sub(times.of(Cause::AckPath));

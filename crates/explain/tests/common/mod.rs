@@ -25,6 +25,8 @@ pub struct Segment {
     pub window: u16,
     pub len: u32,
     pub port: u16,
+    /// TTL, 64 if 0.
+    pub ttl: u8,
 }
 
 /// The datagram of a segment, of which the payload is left out.
@@ -41,7 +43,7 @@ pub fn datagram(segment: &Segment, identification: u16) -> Vec<u8> {
     let mut bytes = vec![0x45, 0];
     bytes.extend(total.to_be_bytes());
     bytes.extend(identification.to_be_bytes());
-    bytes.extend([0x40, 0, 64, 6, 0, 0]);
+    bytes.extend([0x40, 0, if segment.ttl == 0 { 64 } else { segment.ttl }, 6, 0, 0]);
     bytes.extend(addresses[own]);
     bytes.extend(addresses[other]);
     bytes.extend(ports[own].to_be_bytes());
@@ -109,6 +111,8 @@ pub struct Download {
     pub pause_us: Option<(u64, u64)>,
     /// Segments that the application writes at a time, and the interval.
     pub writes: Option<(u64, u64)>,
+    /// Bucket of a policer in bytes, and its rate in bytes per ms; the window then grows and is halved.
+    pub policer: Option<(u64, u64)>,
 }
 
 impl Default for Download {
@@ -122,6 +126,7 @@ impl Default for Download {
             lost: Vec::new(),
             pause_us: None,
             writes: None,
+            policer: None,
         }
     }
 }
@@ -134,6 +139,9 @@ impl Download {
     pub fn segments(&self) -> Vec<Segment> {
         let mut run = Run { passed: handshake(self.base_us), ..Run::default() };
         run.now = self.base_us + 1000;
+        run.tokens = self.policer.map_or(0.0, |(bucket, _)| bucket as f64);
+        run.window = if self.policer.is_some() { 10.0 } else { self.window as f64 };
+        run.threshold = f64::INFINITY;
         run.send(self);
         while run.una < self.segments {
             let next_write = self.writes.map(|(_, every)| (run.now / every + 1) * every);
@@ -145,7 +153,7 @@ impl Download {
                 let (_, ack) = run.acks.pop_first().expect("there is one");
                 run.on_ack(self, ack);
             } else if timer == Some(at) {
-                run.transmit(self, run.una);
+                run.on_timer(self);
             }
             run.send(self);
         }
@@ -182,6 +190,13 @@ struct Run {
     /// ACKs on their way, by time and number.
     acks: BTreeMap<(u64, u64), u64>,
     count: u64,
+    /// Tokens of the policer and their time.
+    tokens: f64,
+    filled_us: u64,
+    /// Congestion window, slow-start threshold and end of the repair, in segments.
+    window: f64,
+    threshold: f64,
+    repair_end: u64,
 }
 
 impl Run {
@@ -190,7 +205,7 @@ impl Run {
         all.unwrap_or(u64::MAX).min(download.segments)
     }
     fn send(&mut self, download: &Download) {
-        let window = download.window.min(download.advertised / u64::from(FULL));
+        let window = (self.window as u64).min(download.advertised / u64::from(FULL));
         while self.next < self.written(download) && self.next < self.una + window {
             self.transmit(download, self.next);
             self.next += 1;
@@ -214,7 +229,7 @@ impl Run {
             start = to.max(from);
         }
         self.free_us = start + download.service_us;
-        if download.lost.contains(&index) && self.lost_once.insert(index) {
+        if download.lost.contains(&index) && self.lost_once.insert(index) || self.is_policed(download) {
             return;
         }
         self.received.insert(index);
@@ -223,6 +238,25 @@ impl Run {
         }
         self.count += 1;
         self.acks.insert((self.free_us + download.base_us, self.count), self.cumulative);
+    }
+    fn is_policed(&mut self, download: &Download) -> bool {
+        let Some((bucket, per_ms)) = download.policer else { return false };
+        let filled = (self.now - self.filled_us) as f64 * per_ms as f64 / 1000.0;
+        (self.tokens, self.filled_us) = ((self.tokens + filled).min(bucket as f64), self.now);
+        let is_policed = self.tokens < f64::from(FULL);
+        self.tokens -= if is_policed { 0.0 } else { f64::from(FULL) };
+        is_policed
+    }
+    fn on_timer(&mut self, download: &Download) {
+        self.halve(download);
+        self.repair_end = self.next;
+        self.transmit(download, self.una);
+    }
+    fn halve(&mut self, download: &Download) {
+        if download.policer.is_some() {
+            self.window = (self.window / 2.0).max(2.0);
+            self.threshold = self.window;
+        }
     }
     fn on_ack(&mut self, download: &Download, ack: u64) {
         self.last_us = self.now;
@@ -234,11 +268,22 @@ impl Run {
             ..Segment::default()
         });
         if ack > self.una {
+            let acked = (ack - self.una) as f64;
             (self.una, self.duplicates) = (ack, 0);
+            if ack < self.repair_end {
+                self.transmit(download, ack);
+            } else if download.policer.is_some() {
+                let is_slow_start = self.window < self.threshold;
+                self.window += if is_slow_start { acked } else { acked / self.window };
+            }
             return;
         }
         self.duplicates += 1;
-        if self.duplicates == 3 {
+        if self.duplicates == 3 && ack >= self.repair_end {
+            self.halve(download);
+            if download.policer.is_some() {
+                self.repair_end = self.next;
+            }
             self.transmit(download, self.una);
         }
     }

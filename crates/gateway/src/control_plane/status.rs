@@ -1,6 +1,7 @@
 //! The state of a gateway, its connections and its devices, as JSON. The keys are an interface: they do not
 //! change.
 
+use super::history::Trouble;
 use crate::experiment::ExperimentStatus;
 use paceline_net::event_trace::AcceleratorMetrics;
 use paceline_net::pacing::Learned;
@@ -156,6 +157,8 @@ pub struct Status {
 pub struct Overview {
     /// The gateway as a whole.
     pub status: Status,
+    /// Refusals, drops and resets within the last hour.
+    pub troubles: Vec<Trouble>,
     /// The devices that have acknowledged most.
     pub devices: Vec<DeviceStatus>,
     /// The last experiment.

@@ -1,10 +1,10 @@
 //! Captures as streams: packed by gzip or xz or plain, of any length, in bounded memory.
 
-use crate::capture::magic::{GZIP, OTHERS, PCAPNG, XZ, is_capture};
+use crate::capture::magic::{self, GZIP, OTHERS, PCAPNG, XZ};
 use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 pub use pcap_file::DataLink;
-use pcap_file::pcap::PcapReader;
+use pcap_file::pcap::{PcapReader, PcapTsResolution};
 use pcap_file::pcapng::PcapNgReader;
 use pcap_file::pcapng::blocks::block_common::Block;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
@@ -57,6 +57,21 @@ pub fn read(mut file: impl Read, take: impl FnMut(&Captured<'_>)) -> Result<Read
     }
 }
 
+/// Whether a file is a capture, packed or not. A damaged packed file is none.
+pub fn is_capture(mut file: impl Read) -> io::Result<bool> {
+    let (magic, read) = first_bytes(&mut file)?;
+    let whole = io::Cursor::new(magic).take(read as u64).chain(file);
+    let inner =
+        |mut reader: &mut dyn Read| first_bytes(&mut reader).map(|(magic, _)| magic).unwrap_or_default();
+    Ok(magic::is_capture(&if magic.starts_with(GZIP) {
+        inner(&mut MultiGzDecoder::new(whole))
+    } else if magic.starts_with(XZ) {
+        inner(&mut XzReader::new(whole, true))
+    } else {
+        magic
+    }))
+}
+
 fn unpacked(
     mut reader: impl Read,
     packing: &str,
@@ -85,7 +100,7 @@ fn plain(
     reader: impl Read,
     take: impl FnMut(&Captured<'_>),
 ) -> Result<Reading, String> {
-    if !is_capture(&magic) {
+    if !magic::is_capture(&magic) {
         return Err("is no capture; allowed: pcap, pcapng, and these packed by gzip or xz".into());
     }
     if magic.starts_with(&PCAPNG) { pcapng(reader, take) } else { pcap(reader, take) }
@@ -97,13 +112,17 @@ fn damaged(error: &dyn Display) -> String {
 
 fn pcap(reader: impl Read, mut take: impl FnMut(&Captured<'_>)) -> Result<Reading, String> {
     let mut reader = PcapReader::with_capacity(reader, BUFFER_BYTES).map_err(|error| damaged(&error))?;
-    let link = reader.header().datalink;
+    let (link, resolution) = (reader.header().datalink, reader.header().ts_resolution);
+    let fraction_ns = if resolution == PcapTsResolution::MicroSecond { 1000 } else { 1 };
     let mut reading = Reading { names: vec![String::new()], ..Reading::default() };
-    while let Some(packet) = reader.next_packet() {
+    // Raw: some writers state fewer bytes in the file's heading or on the link than a packet has.
+    while let Some(packet) = reader.next_raw_packet() {
         match packet {
             Ok(packet) => {
-                let at_ns = packet.timestamp().as_nanos() as u64;
-                take(&Captured { interface: 0, link, at_ns, data: packet.data(), len: packet.orig_len() });
+                let at_ns =
+                    u64::from(packet.ts_sec) * 1_000_000_000 + u64::from(packet.ts_frac) * fraction_ns;
+                let len = packet.orig_len.max(packet.incl_len);
+                take(&Captured { interface: 0, link, at_ns, data: &packet.data, len });
             }
             Err(error) => {
                 reading.damage = Some(damaged(&error));

@@ -190,7 +190,8 @@ pub struct TraceLink {
     /// Trace of the downlink: a file in mahimahi's or in binary form (from others: `paceline trace import`),
     /// by its path from the scenario's folder; or a generated one, with KIND `stationary`, `walking` or
     /// `driving` (20, 12 and 8 Mb/s on average), `mmwave-walking` or `mmwave-driving` (800 and 490 Mb/s),
-    /// `3g-evdo`, `3g-umts`, `5g-driving`, `starlink` or `wifi` (0.6, 1.2, 150, 100 and 60 Mb/s).
+    /// `3g-evdo`, `3g-umts`, `5g-driving`, `starlink` or `wifi` (0.6, 1.2, 150, 100 and 60 Mb/s), or a drive
+    /// fitted to a measured network, such as `drive-sa` (docs/traces.md).
     #[schemars(with = "String", extend("x-limits" = TRACE_NAMES))]
     pub downlink: TraceFile,
     /// Trace of the uplink, named as that of the downlink. Default: the constant `uplink_rate`.

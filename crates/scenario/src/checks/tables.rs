@@ -39,7 +39,7 @@ fn cells_in_range(cells: &Cells) -> Result<(), Problem> {
     cell::check(cell)?;
     limits::check("ack_filter", ack_filter)?;
     deployment.iter().try_for_each(|table| limits::check("deployment", table))?;
-    handover.iter().try_for_each(|table| handover::check(table, deployment.is_some()))
+    handover.iter().try_for_each(|table| handover::check(table, cell.rat, deployment.is_some()))
 }
 
 fn pairs_in_range(pairs: &Pairs) -> Result<(), Problem> {

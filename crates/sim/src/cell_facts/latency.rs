@@ -30,6 +30,8 @@ pub struct Latencies {
     /// The parts of the mean latencies of the downlink and of the first PUSCH, with the clause or the key of
     /// each.
     pub terms: Vec<Term>,
+    /// The parts of the path beside the cell, which no latency above contains.
+    pub path_terms: Vec<Term>,
 }
 
 /// Mean and maximum, over the arrivals of packets or over the slots of a period.
@@ -79,6 +81,7 @@ impl Latencies {
             downlink_harq: trips(&|slot| timing.downlink_round_trip(slot)),
             uplink_harq: trips(&|slot| timing.uplink_round_trip(slot)),
             terms: terms::of(plan, cell, times, sr),
+            path_terms: Vec::new(),
         }
     }
 }

@@ -52,10 +52,10 @@ pub struct CellFacts {
 }
 
 impl CellFacts {
-    /// The same facts with the terms of the latencies that lie outside of the cell.
+    /// The same facts with the terms of the path beside the cell.
     #[must_use]
     pub fn with_path(mut self, scenario: &Scenario) -> Self {
-        self.latency.terms.extend(terms::outside(scenario));
+        self.latency.path_terms = terms::outside(scenario);
         self
     }
     /// The facts of the cell of a loaded scenario.
@@ -92,7 +92,9 @@ mod tests {
 
     /// 273 PRBs at 30 kHz, 4 layers of 256QAM, one PDCCH symbol, 12 elements of DMRS.
     fn nr(letters: &str) -> CellFacts {
-        let cell = format!("[cell]\nrat = \"nr\"\npattern = \"{letters}\"\nbandwidth = \"100 MHz\"\n");
+        let cell = format!(
+            "[cell]\nrat = \"nr\"\ngnb = \"ideal\"\npattern = \"{letters}\"\nbandwidth = \"100 MHz\"\n"
+        );
         let scenario = load("test.toml", &(cell + "[[station]]\n"), &[]).unwrap();
         CellFacts::of(scenario.cell().unwrap())
     }
@@ -119,7 +121,8 @@ mod tests {
 
     #[test]
     fn lte_has_the_blocks_of_its_table_and_the_latency_of_its_timing() {
-        let scenario = load("test.toml", "[[station]]\n", &[]).unwrap();
+        let ideal = ["cell.gnb=ideal".to_owned()];
+        let scenario = load("test.toml", "[[station]]\n", &ideal).unwrap();
         let facts = CellFacts::of(scenario.cell().unwrap());
         assert_eq!((facts.slots.len(), facts.slots[0].kind.as_str()), (1, "D+U"));
         assert_eq!((facts.slots[0].k1, &facts.slots[0].k2[..]), (Some(4), [4].as_slice()));
@@ -136,6 +139,26 @@ mod tests {
             [facts.latency.downlink_harq, facts.latency.uplink_harq].map(|span| span.max_ms),
             [8.0; 2]
         );
+    }
+
+    #[test]
+    fn a_stated_lead_is_named_by_its_key_and_fdd_has_no_pattern() {
+        let sources = |set: &[&str]| {
+            let set: Vec<String> = set.iter().map(|set| (*set).to_owned()).collect();
+            let scenario = load("test.toml", "[[station]]\n", &set).unwrap();
+            let terms = CellFacts::of(scenario.cell().unwrap()).latency.terms;
+            terms.into_iter().map(|term| (term.part, term.source)).collect::<Vec<_>>()
+        };
+        let of =
+            |set: &[&str], part: &str| sources(set).iter().find(|term| term.0 == part).unwrap().1.clone();
+        assert_eq!(of(&[], "scheduling lead"), "cell.gnb = \"srsran\"");
+        assert_eq!(of(&["cell.lte.scheduling_lead=2"], "scheduling lead"), "cell.lte.scheduling_lead");
+        let nr = ["cell.rat=nr", "cell.nr.radio_lead=1 ms"];
+        assert_eq!(of(&nr, "radio lead"), "cell.nr.radio_lead");
+        assert_eq!(of(&nr, "scheduling lead"), "cell.gnb = \"srsran\"");
+        assert!(sources(&[]).iter().all(|(_, source)| !source.contains("tdd_configuration")));
+        let tdd = of(&["cell.tdd_configuration=2"], "wait for a slot of the downlink");
+        assert!(tdd.contains("tdd_configuration"), "{tdd}");
     }
 
     #[test]
@@ -156,9 +179,9 @@ mod tests {
                 close(sum(&facts, "downlink"), facts.latency.downlink.mean_ms);
                 close(sum(&facts, "uplink"), facts.latency.uplink_first_pusch.mean_ms);
                 assert!(facts.latency.terms.iter().all(|term| !term.source.is_empty()));
-                let outside = facts.clone().with_path(&scenario);
+                let path = facts.clone().with_path(&scenario).latency.path_terms;
                 let hops: f64 = scenario.core.hops.iter().map(|hop| hop.delay.as_millis_f64()).sum();
-                close(sum(&outside, "uplink") - sum(&facts, "uplink"), 1.0 + hops);
+                close(path.iter().map(|term| term.mean_ms).sum(), 2.0 * (1.0 + hops));
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The parts of the mean one-way latencies of an idle cell, each with the clause or the key that decides it.
+//! The parts of the mean one-way latencies of an idle cell, each with the clause or the key that decides it,
+//! and those of the path beside the cell.
 
 use crate::scenario::{self, CellPlan, Scenario};
 use paceline_net::Duration;
@@ -25,7 +26,11 @@ pub(super) fn of(plan: &CellPlan, cell: &scenario::Cell, times: Preparation, sr:
     let slot_ms = 1000.0 * plan.numerology.slot_seconds();
     let nr = matches!(plan.rat, Rat::Nr(_));
     let table = if nr { "cell.nr" } else { "cell.lte" };
-    let key = |name: &str| format!("{table}.{name} (cell.gnb = \"{}\")", cell.gnb.name());
+    let stated = cell.stated_leads();
+    let key = |name: &str, is_stated: bool| match is_stated {
+        true => format!("{table}.{name}"),
+        false => format!("cell.gnb = \"{}\"", cell.gnb.name()),
+    };
     let clause = |of_nr: &str, of_lte: &str| if nr { of_nr } else { of_lte }.to_owned();
     let decoding = clause("TS 38.214 Table 5.3-1, N1/2; in runs cell.decode_delay", "cell.decode_delay");
     let slot = clause("TS 38.211 Table 4.3.2-1", "TS 36.211 \u{a7}4.1");
@@ -33,8 +38,12 @@ pub(super) fn of(plan: &CellPlan, cell: &scenario::Cell, times: Preparation, sr:
     let no_lead = scheduling_ms + radio_ms == 0.0;
     let none = Preparation { before: 0.0, after: 0.0 };
     let wait_ms = latency::downlink(timing, none).mean_ms - slot_ms;
-    let pattern =
-        clause("cell.pattern (TS 38.213 \u{a7}11.1)", "cell.tdd_configuration (TS 36.211 Table 4.2-2)");
+    let pattern = match plan.pattern() {
+        Some(_) => {
+            clause("cell.pattern (TS 38.213 \u{a7}11.1)", "cell.tdd_configuration (TS 36.211 Table 4.2-2)")
+        }
+        None => slot.clone(),
+    };
     let occasion = (0..).find(|slot| timing.is_up(*slot)).expect("an uplink slot");
     let decision = timing.decision(occasion);
     let pusch = timing.pusch_after(decision);
@@ -50,8 +59,8 @@ pub(super) fn of(plan: &CellPlan, cell: &scenario::Cell, times: Preparation, sr:
     let (down, up) = ("downlink", "uplink");
     let k2 = clause("cell.nr.min_k2 (TS 38.214 \u{a7}6.1.2.1)", "TS 36.213 \u{a7}8");
     let mut terms = vec![
-        row(down, "scheduling lead", scheduling_ms, key("scheduling_lead")),
-        row(down, "radio lead", radio_ms, key("radio_lead")),
+        row(down, "scheduling lead", scheduling_ms, key("scheduling_lead", stated.0.is_some())),
+        row(down, "radio lead", radio_ms, key("radio_lead", stated.1.is_some())),
         row(
             down,
             "preparation without a lead",
@@ -74,7 +83,7 @@ pub(super) fn of(plan: &CellPlan, cell: &scenario::Cell, times: Preparation, sr:
             up,
             "leads of the grant",
             slots(timing.lead().0),
-            key("scheduling_lead and radio_lead, in whole slots"),
+            key("scheduling_lead and radio_lead, in whole slots", stated != (None, None)),
         ),
         row(up, "wait for a slot of the grant", slots(for_pdcch), pattern),
         row(up, "grant to PUSCH", slots(pusch - grant), k2),
@@ -85,7 +94,7 @@ pub(super) fn of(plan: &CellPlan, cell: &scenario::Cell, times: Preparation, sr:
     terms
 }
 
-/// The terms outside of the cell: the stack of the stations of the first group, and the hops of the core.
+/// The terms beside the cell, which are no part of its latencies: the stack of the stations of the first group, and the hops of the core.
 pub(super) fn outside(scenario: &Scenario) -> Vec<Term> {
     let mut terms = Vec::new();
     for direction in ["downlink", "uplink"] {

@@ -3,8 +3,9 @@
 //! The logarithm of the rate is the sum of two Ornstein-Uhlenbeck processes: a slow one (shadowing, the load
 //! of the cell) and a fast one (the part of fading that scheduling does not remove). Random outages, as in
 //! handovers, set the rate to zero. The parameters are assumptions of the order of recorded traces; none was
-//! fitted. Left out: a rate that depends on the sent traffic.
+//! fitted, but for the drives of `drive`. Left out: a rate that depends on the sent traffic.
 
+use super::drive::DRIVES;
 use super::log_rate::OrnsteinUhlenbeck;
 use paceline_net::Stream;
 use paceline_net::trace::{OPPORTUNITY_BYTES, Trace};
@@ -126,9 +127,12 @@ pub const PREFIX: &str = "generated:";
 pub fn generated(name: &str) -> Option<Result<Trace, String>> {
     let rest = name.strip_prefix(PREFIX)?;
     let (kind, seed) = rest.split_once(':').unwrap_or((rest, "1"));
-    let found = KINDS.iter().find(|known| known.name == kind).zip(seed.parse().ok());
-    Some(found.map(|(kind, seed)| kind.trace(seed)).ok_or_else(|| {
-        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+    let of_kind = |seed| match KINDS.iter().find(|known| known.name == kind) {
+        Some(kind) => Some(trace_of(kind.rates(seed))),
+        None => DRIVES.iter().find(|drive| drive.name == kind).map(|drive| trace_of(drive.rates(seed))),
+    };
+    Some(seed.parse().ok().and_then(of_kind).ok_or_else(|| {
+        let names: Vec<&str> = generated_kinds().collect();
         format!(
             "allowed: {PREFIX}KIND or {PREFIX}KIND:SEED with a whole number, and as kind {}",
             names.join(", ")
@@ -138,19 +142,36 @@ pub fn generated(name: &str) -> Option<Result<Trace, String>> {
 
 /// The names of the kinds.
 pub fn generated_kinds() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|kind| kind.name)
+    KINDS.iter().map(|kind| kind.name).chain(DRIVES.iter().map(|drive| drive.name))
+}
+
+/// The trace of rates in b/s in the milliseconds from 1 on.
+fn trace_of(rates: impl Iterator<Item = f64>) -> Trace {
+    let (mut at_ms, mut bytes) = (Vec::new(), 0.0);
+    for (ms, rate) in (1..=LENGTH_MS).zip(rates) {
+        bytes += rate / 8000.0;
+        while bytes >= OPPORTUNITY_BYTES as f64 {
+            bytes -= OPPORTUNITY_BYTES as f64;
+            at_ms.push(ms);
+        }
+    }
+    if at_ms.last() != Some(&LENGTH_MS) {
+        at_ms.push(LENGTH_MS); // the last line is the length
+    }
+    Trace::new(at_ms).expect("times rise and the last one is above zero")
 }
 
 impl Kind {
-    fn trace(&self, seed: u64) -> Trace {
+    /// Rates in b/s in the milliseconds from 1 on.
+    fn rates(&self, seed: u64) -> impl Iterator<Item = f64> {
         let stream = |part: &str| Stream::new(seed, &format!("trace/{}/{part}", self.name));
         let mut slow = OrnsteinUhlenbeck::new(1.0 / self.slow.1, stream("slow"));
         let mut fast = OrnsteinUhlenbeck::new(1.0 / self.fast.1, stream("fast"));
         let variance = self.slow.0 * self.slow.0 + self.fast.0 * self.fast.0;
         let mut outages = stream("outages");
         let mut next = if self.outage.0 > 0.0 { outages.exponential(self.outage.0) } else { f64::INFINITY };
-        let (mut at_ms, mut bytes, mut resumes) = (Vec::new(), 0.0, 0.0);
-        for ms in 1..=LENGTH_MS {
+        let mut resumes = 0.0;
+        (1_u32..).map(move |ms| {
             if self.reassignment > 0.0 && ms % self.reassignment as u32 == 0 {
                 slow.restart();
             }
@@ -159,18 +180,8 @@ impl Kind {
                 resumes = next + outages.exponential(self.outage.1);
                 next = resumes + outages.exponential(self.outage.0);
             }
-            if f64::from(ms) >= resumes {
-                bytes += self.mean_rate * libm::exp(logarithm) / 8000.0;
-            }
-            while bytes >= OPPORTUNITY_BYTES as f64 {
-                bytes -= OPPORTUNITY_BYTES as f64;
-                at_ms.push(ms);
-            }
-        }
-        if at_ms.last() != Some(&LENGTH_MS) {
-            at_ms.push(LENGTH_MS); // the last line is the length
-        }
-        Trace::new(at_ms).expect("times rise and the last one is above zero")
+            if f64::from(ms) >= resumes { self.mean_rate * libm::exp(logarithm) } else { 0.0 }
+        })
     }
 }
 
@@ -194,7 +205,7 @@ mod tests {
     fn each_kind_has_its_mean_rate_and_driving_varies_most() {
         let mut before = 0.0;
         for kind in &KINDS[..3] {
-            let traces: Vec<Trace> = (0..40).map(|seed| kind.trace(seed)).collect();
+            let traces: Vec<Trace> = (0..40).map(|seed| trace_of(kind.rates(seed))).collect();
             let mean = traces.iter().map(Trace::rate).sum::<f64>() / 40.0;
             let on = 1.0 - kind.outage.1 / (kind.outage.0 + kind.outage.1).max(1.0);
             assert!((mean / (kind.mean_rate * on) - 1.0).abs() < 0.1, "{}: {mean}", kind.name);
@@ -213,7 +224,7 @@ mod tests {
     #[test]
     fn millimetre_waves_have_their_mean_rate_and_change_within_tens_of_milliseconds() {
         for kind in &KINDS[3..5] {
-            let traces: Vec<Trace> = (0..4).map(|seed| kind.trace(seed)).collect();
+            let traces: Vec<Trace> = (0..4).map(|seed| trace_of(kind.rates(seed))).collect();
             let mean = traces.iter().map(Trace::rate).sum::<f64>() / 4.0;
             assert!((mean / kind.mean_rate - 1.0).abs() < 0.1, "{}: {mean}", kind.name);
             // Differences of the opportunities of 100 ms and of the next 100 ms, by the mean.
@@ -228,7 +239,7 @@ mod tests {
     #[test]
     fn the_other_kinds_have_their_mean_rates_and_starlink_changes_every_15_s() {
         for kind in &KINDS[5..] {
-            let traces: Vec<Trace> = (0..10).map(|seed| kind.trace(seed)).collect();
+            let traces: Vec<Trace> = (0..10).map(|seed| trace_of(kind.rates(seed))).collect();
             let mean = traces.iter().map(Trace::rate).sum::<f64>() / 10.0;
             assert!((mean / kind.mean_rate - 1.0).abs() < 0.2, "{}: {mean}", kind.name);
         }

@@ -12,6 +12,7 @@
 //! between its two ends.
 
 mod cellular;
+mod drive;
 mod fixed;
 mod generate;
 mod log_rate;

@@ -5,10 +5,10 @@ use paceline_pep::Scheme;
 use paceline_sim::scenario;
 use paceline_sim::scenario::{
     Access, BlockageModel, Cell, Cells, Cellular, Deployment, DeploymentModel, Direction, FadingProfile,
-    FixedLink, GnbName, Handover, HandoverFate, HandoverTrigger, Held, Hop, Link, Movement, PacingPattern,
-    Pairs, Place, ProactiveGrant, QueueDiscipline, RlcMode, Scenario, Scheduler, Sidelink, SidelinkFate,
-    SidelinkPath, SidelinkSelection, SinrRange, Stations, TraceFile, TraceLink, Traffic, TrailingReport,
-    UdpArrivals,
+    FixedLink, GnbName, Handover, HandoverFate, HandoverKind, HandoverTrigger, Held, Hop, Link, Movement,
+    PacingPattern, Pairs, Place, ProactiveGrant, QueueDiscipline, RlcMode, Scenario, Scheduler, Sidelink,
+    SidelinkFate, SidelinkPath, SidelinkSelection, SinrRange, Stations, TraceFile, TraceLink, Traffic,
+    TrailingReport, UdpArrivals,
 };
 use paceline_tcp::{
     BeyondWindow, CwndUnit, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
@@ -288,6 +288,7 @@ fn random_drive(stream: &mut Stream, scenario: &mut Scenario) {
         filter_coefficient: pick(stream, &[0, 4, 19]),
         measurement_period: ms(stream, &[10, 40, 200]),
         preparation: ms(stream, &[0, 7, 100]),
+        kind: HandoverKind::Nsa,
         interruption: ms(stream, &[0, 1, 22, 200]),
         fate: pick(stream, &[HandoverFate::Drop, HandoverFate::Forward, HandoverFate::Duplicate]),
         status_report: stream.chance(0.5),

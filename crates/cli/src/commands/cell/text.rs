@@ -1,13 +1,19 @@
 //! The facts of a cell as text.
 
 use paceline_report::table::align;
-use paceline_sim::cell_facts::{CellFacts, DirectionRate, SlotFacts, Span};
+use paceline_sim::cell_facts::{CellFacts, DirectionRate, SlotFacts, Span, Term};
 
 /// All tables.
 pub fn describe(name: &str, facts: &CellFacts) -> String {
-    let parts =
-        [heading(name, facts), slots(facts), overheads(facts), rates(facts), latencies(facts), terms(facts)];
-    parts.join("\n")
+    let parts = [heading(name, facts), slots(facts), overheads(facts), rates(facts), latencies(facts)];
+    let latency = &facts.latency;
+    let note = "uplink: the first PUSCH after a scheduling request.\n";
+    let mut text = parts.join("\n") + "\n" + &terms("part of the idle latency", &latency.terms) + note;
+    if !latency.path_terms.is_empty() {
+        text += "\n";
+        text += &terms("beside the cell", &latency.path_terms);
+    }
+    text
 }
 
 fn heading(name: &str, facts: &CellFacts) -> String {
@@ -120,13 +126,13 @@ fn latencies(facts: &CellFacts) -> String {
     align(&lines, 1)
 }
 
-fn terms(facts: &CellFacts) -> String {
-    let mut lines = vec![["part of the idle latency", "", "from", "mean ms"].map(str::to_owned).to_vec()];
-    lines.extend(facts.latency.terms.iter().map(|term| {
+fn terms(heading: &str, terms: &[Term]) -> String {
+    let mut lines = vec![[heading, "", "from", "mean ms"].map(str::to_owned).to_vec()];
+    lines.extend(terms.iter().map(|term| {
         let ms = format!("{:.2}", term.mean_ms);
         vec![term.direction.to_owned(), term.part.to_owned(), term.source.clone(), ms]
     }));
-    align(&lines, 3) + "uplink: the first PUSCH after a scheduling request.\n"
+    align(&lines, 3)
 }
 
 fn mhz(mhz: f64) -> String {

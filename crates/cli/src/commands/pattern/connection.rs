@@ -1,7 +1,7 @@
 //! One connection of a capture: its data, the ACKs of these, and round-trip times by Karn's rule (RFC 6298
 //! section 3).
 
-use super::findings::{Finding, Findings};
+use paceline_explain::period::{Finding, Findings};
 use paceline_net::Duration;
 use std::collections::VecDeque;
 

@@ -64,7 +64,7 @@ fn bunches_of_acks_show_their_period_and_phase() {
         connection.on_segment(*from, segment, &mut all);
     }
     for finding in [connection.finding().2, all.best()] {
-        let json = finding.expect("a period is found").json();
+        let json = serde_json::to_value(finding.expect("a period is found")).unwrap();
         assert!(json["period_ms"] == 2.5 && json["seen_in"] == "ACKs", "{json}");
         assert!(json["phase_error_ms"].as_f64().unwrap() < 0.1, "{json}");
     }

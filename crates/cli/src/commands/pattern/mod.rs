@@ -1,13 +1,12 @@
 //! `paceline pattern`: the period of a TDD cell, learned from a capture of TCP traffic at either end.
 
 mod connection;
-mod findings;
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use connection::{Connection, Segment};
 use etherparse::{TcpOptionElement, TransportSlice};
-use findings::{Finding, Findings};
+use paceline_explain::period::{Finding, Findings};
 use paceline_import::capture::file;
 use paceline_report::table::align;
 use serde_json::{Value, json};
@@ -128,7 +127,7 @@ impl Analysis {
                 "from": ends.map(|(from, _)| from.to_string()),
                 "to": ends.map(|(_, to)| to.to_string()),
                 "bytes": bytes,
-                "pattern": finding.map(|finding| finding.json()),
+                "pattern": finding,
             })
         });
         output::json(&json!({"paceline": paceline_study::origin(), "flows": rows.collect::<Value>()}))

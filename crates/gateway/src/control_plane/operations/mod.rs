@@ -11,6 +11,7 @@ use super::away::Away;
 use super::capture::{self, Captured};
 use super::experiments::Experiments;
 use super::filter_watch::FilterWatch;
+use super::history::{History, Lists};
 use super::leaving::{Acks, Leaving};
 use super::notes::{Conditions, Notes};
 use super::rates::Look;
@@ -108,6 +109,7 @@ pub struct ControlPlane {
     draining: AtomicBool,
     aside: AtomicBool,
     notes: Mutex<Notes>,
+    history: Mutex<History>,
     leaving: Mutex<Leaving>,
     place: Mutex<Place>,
     away: Mutex<Away>,
@@ -158,6 +160,7 @@ impl ControlPlane {
             draining: AtomicBool::new(false),
             aside: AtomicBool::new(false),
             notes: Mutex::default(),
+            history: Mutex::default(),
             leaving: Mutex::default(),
             place: Mutex::new(place),
             away: Mutex::new(Away::new(sides)),
@@ -232,7 +235,10 @@ impl ControlPlane {
     }
     /// State and counters of the gateway.
     pub fn status(&self) -> Status {
-        let (config, snapshot) = (self.config(), self.snapshot());
+        self.status_of(self.snapshot())
+    }
+    fn status_of(&self, snapshot: Snapshot) -> Status {
+        let config = self.config();
         Status {
             version: self.program.version.clone(),
             process: std::process::id(),
@@ -281,8 +287,15 @@ impl ControlPlane {
     }
     /// The content of the page.
     pub fn overview(&self) -> Overview {
-        let experiment = lock(&self.experiments).status();
-        Overview { status: self.status(), devices: self.top_devices(TOP_DEVICES), experiment }
+        let snapshot = self.snapshot();
+        let experiment = snapshot.experiment.clone();
+        let troubles = lock(&self.history).troubles(&snapshot.counters);
+        let devices = self.top_devices(TOP_DEVICES);
+        Overview { status: self.status_of(snapshot), troubles, devices, experiment }
+    }
+    /// The last hour.
+    pub fn history(&self) -> Lists {
+        lock(&self.history).lists(clock::now())
     }
     /// Passes all accelerated connections to `take`, a page at a time, until it returns false. Their rates
     /// are those since the last call, or else of half a second.
@@ -441,10 +454,11 @@ impl ControlPlane {
             [Counter::AcksOut, Counter::EarlyAcks, Counter::AcksLeft].map(|counter| counters.get(counter));
         lock(&self.leaving).check(Acks { sent, early, left })
     }
-    /// Looks for conditions that the operator should know. To be called about once a second. Returns the
-    /// notes that have appeared.
+    /// Looks for conditions that the operator should know, and notes the history. To be called about once a
+    /// second. Returns the notes that have appeared.
     pub fn check_notes(&self) -> Vec<String> {
         let (config, snapshot) = (self.config(), self.snapshot());
+        lock(&self.history).note(clock::now(), &snapshot);
         let conditions = Conditions {
             halted: lock(&self.steering).as_ref().is_some_and(Steering::is_halted),
             unguarded: !self.is_guarded(),

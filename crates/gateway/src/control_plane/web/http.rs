@@ -1,8 +1,8 @@
 //! A small HTTP server for a monitoring system and for people: `GET /metrics` (Prometheus' text format), `GET
-//! /devices` (JSON), and a page that shows `GET /state` (JSON). Nothing can be changed by it. Requests are
-//! answered at the same time, each on a connection of its own (HTTP/1.1 with `Connection: close`) with
-//! deadlines, and only under this machine's names: a page of a stranger whose name leads here (DNS rebinding)
-//! gets nothing.
+//! /devices` (JSON), and a page that shows `GET /state` and `GET /history` (JSON). Nothing can be changed by
+//! it. Requests are answered at the same time, each on a connection of its own (HTTP/1.1 with `Connection:
+//! close`) with deadlines, and only under this machine's names: a page of a stranger whose name leads here
+//! (DNS rebinding) gets nothing.
 
 use super::hosts::Hosts;
 use crate::control_plane::operations::{ControlPlane, TOP_DEVICES};
@@ -32,7 +32,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a failed accept(2). Chosen: the usual error is a lack of descriptors, which lasts.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The page, which loads nothing but `/state`.
+/// The page, which loads nothing but `/state` and `/history`.
 const PAGE: &str = include_str!("page.html");
 /// Headers for browsers: the page loads nothing from elsewhere, and is not shown inside other pages.
 const SAFE: &str = "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src \
@@ -140,7 +140,8 @@ fn respond(head: &str, control_plane: &ControlPlane, hosts: &Hosts) -> Answer {
         "/devices" => json(&Response::Devices(control_plane.top_devices(TOP_DEVICES))),
         "/" => Ok(("text/html; charset=utf-8", PAGE.into())),
         "/state" => json(&control_plane.overview()),
-        _ => Err(("404 Not Found", "there are /, /state, /metrics and /devices\n".into())),
+        "/history" => json(&control_plane.history()),
+        _ => Err(("404 Not Found", "there are /, /state, /history, /metrics and /devices\n".into())),
     }
 }
 

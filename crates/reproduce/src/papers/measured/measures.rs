@@ -1,7 +1,8 @@
 //! Our figures of a run or of a cell.
 
+use paceline_net::Instant;
 use paceline_sim::cell_facts::CellFacts;
-use paceline_sim::results::{PingResult, RunResult};
+use paceline_sim::results::{PingResult, RunResult, Sample};
 use paceline_sim::scenario::{self, Scenario};
 
 /// A figure of ours.
@@ -33,16 +34,47 @@ pub enum Measure {
     Fall,
     /// Median of its rises, ms.
     Jump,
+    /// A percentile of the goodput in the seconds of all runs, Mb/s.
+    Second(u8),
+    /// A percentile of the round trips of pings less the 5th, ms.
+    RttAbove5(u8),
+    /// Median time of completed handovers without service, ms.
+    Interruption,
+    /// Share of the seconds of all runs in which less than nine tenths of the link's capacity is used, percent.
+    Unfilled,
     /// From the end of the scheduling request to the hand-over of the reply's slot to the radio, ms.
     LogSrToReply,
 }
 
 impl Measure {
+    /// The figure of all runs together, for distributions; none for the figures of single runs.
+    pub fn of_all(self, scenario: &Scenario, runs: &[RunResult]) -> Option<f64> {
+        let after = Instant::ZERO + scenario.run.warmup;
+        let seconds = runs.iter().flat_map(|run| run.samples.windows(2).filter(|pair| pair[0].at >= after));
+        let bytes = |pair: &[Sample]| (pair[1].downloaded - pair[0].downloaded) as f64;
+        match self {
+            Self::Second(percent) => {
+                let mbps = |pair| 8e-6 * bytes(pair) / scenario.run.sample.as_secs_f64();
+                let mut mbps: Vec<f64> = seconds.map(mbps).collect();
+                mbps.sort_by(f64::total_cmp);
+                mbps.get(mbps.len() * usize::from(percent) / 100).copied()
+            }
+            Self::Unfilled => {
+                let unfilled = |pair: &[Sample]| {
+                    let capacity = pair[1].capacity?.saturating_sub(pair[0].capacity?) as f64;
+                    Some(f64::from(u8::from(bytes(pair) < 0.9 * capacity)))
+                };
+                let shares: Vec<f64> = seconds.filter_map(unfilled).collect();
+                (!shares.is_empty()).then(|| 100.0 * shares.iter().sum::<f64>() / shares.len() as f64)
+            }
+            _ => None,
+        }
+    }
     /// The figure of one run; none if the run has none.
     pub fn of(self, scenario: &Scenario, run: &RunResult) -> Option<f64> {
         let ping = run.pings.first();
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Second(_) | Self::Unfilled => None,
             Self::Goodput => Some(run.totals.goodput_mbps),
             Self::Upload => Some(run.totals.upload_mbps),
             Self::Rtt => Some(ping?.rtt.mean_ms),
@@ -55,6 +87,9 @@ impl Measure {
             Self::SegmentStep => part(ping?, "uplink segmentation").map(|times| times.min_ms),
             Self::Fall => median(steps(ping?).filter(|step| *step < 0.0).map(|step| -step)),
             Self::Jump => median(steps(ping?).filter(|step| *step > 0.0)),
+            Self::RttAbove5(50) => Some(ping?.rtt.p50_ms - ping?.rtt.p5_ms),
+            Self::RttAbove5(_) => Some(ping?.rtt.p95_ms - ping?.rtt.p5_ms),
+            Self::Interruption => median(run.handovers.iter().filter_map(|change| change.interruption_ms)),
             Self::LogSrToReply => {
                 let slot_ms = facts(scenario).slot_ms;
                 let grant = part(ping?, "uplink grant")?.mean_ms;

@@ -62,6 +62,49 @@ ping_interval = "100 ms"
 udp_arrivals = "poisson"
 "#;
 
+/// A download in a generated drive, in a queue of some hundred milliseconds, over the path of the source.
+const DRIVE: &str = r#"
+[run]
+duration = "125 s"
+warmup = "5 s"
+sample = "1 s"
+[core]
+hops = [{ rate = "10 Gb/s", delay = "10 ms" }]
+[tcp]
+receive_buffer = "64 MiB"
+[link]
+delay = "12 ms"
+queue = "16 MB"
+[link.trace]
+downlink = "generated:drive-nsa:{seed}"
+uplink_rate = "50 Mb/s"
+[[station]]
+"#;
+/// Pings in such a drive, with the grants of a cell and without other traffic.
+const DRIVE_PINGS: [&str; 5] = [
+    "link.trace.sr_period=10 ms",
+    "link.trace.grant_delay=8 ms",
+    "station.traffic=ping",
+    "station.direction=upload",
+    "station.ping_interval=100 ms",
+];
+/// Handovers between the sites of the built-in scenario `drive`.
+const HANDOVERS: &str = include_str!("../../../../../scenarios/drive.toml");
+/// Stands for the seed of a run in the settings of a part.
+const SEED: &str = "{seed}";
+
+impl Part {
+    /// Whether each run has a drive of its own.
+    pub fn is_drive(&self) -> bool {
+        self.text.contains(SEED)
+    }
+    /// The scenario and the settings of the run with a seed.
+    pub fn of_seed(&self, seed: u64) -> (String, Vec<String>) {
+        let with = |text: &str| text.replace(SEED, &seed.to_string());
+        (with(self.text), self.set.iter().map(|set| with(set)).collect())
+    }
+}
+
 /// The cell of Gong et al.: `configs/gnb_low_latency.yml` of aygong/srsRAN_Project_Low_Latency (a5b5c73).
 macro_rules! gong {
     ($($more:literal),*) => {
@@ -105,7 +148,7 @@ const fn part(name: &'static str, text: &'static str, set: &'static [&'static st
 }
 
 /// All parts. Derived: from the configurations in the sources of their rows.
-pub const PARTS: [Part; 21] = [
+pub const PARTS: [Part; 33] = [
     part("oai-down-40-1", OAI, &[DOWN]),
     part("oai-down-40-2", OAI, &[DOWN, "cell.nr.layers=2"]),
     part("oai-down-100-1", OAI, &[DOWN, WIDE]),
@@ -178,19 +221,53 @@ pub const PARTS: [Part; 21] = [
             "station.ping_interval=101 ms",
         ],
     ),
+    part("drive-nsa", DRIVE, &[]),
+    part("drive-sa", DRIVE, &["link.trace.downlink=generated:drive-sa:{seed}"]),
+    part("drive-nsa-up", DRIVE, &["link.trace.downlink=generated:drive-nsa-uplink:{seed}"]),
+    part("drive-sa-up", DRIVE, &["link.trace.downlink=generated:drive-sa-uplink:{seed}"]),
+    part("drive-5g", DRIVE, &["link.trace.downlink=generated:drive-5g:{seed}"]),
+    part("drive-lte", DRIVE, &["link.trace.downlink=generated:drive-lte:{seed}"]),
+    part("drive-mmwave", DRIVE, &["link.trace.downlink=generated:drive-mmwave:{seed}"]),
+    part("drive-nsa-ping", DRIVE, &DRIVE_PINGS),
+    part(
+        "drive-sa-ping",
+        DRIVE,
+        &[
+            "link.trace.downlink=generated:drive-sa:{seed}",
+            DRIVE_PINGS[0],
+            DRIVE_PINGS[1],
+            DRIVE_PINGS[2],
+            DRIVE_PINGS[3],
+            DRIVE_PINGS[4],
+        ],
+    ),
+    // 128 KiB; the base round trip is the 5th percentile of row 14, LTE.
+    part(
+        "lte-windows",
+        DRIVE,
+        &[
+            "link.trace.downlink=generated:drive-lte:{seed}",
+            "tcp.receive_buffer=128 KiB",
+            "tcp.autotune=false",
+            "link.delay=24 ms",
+        ],
+    ),
+    part("handover-nsa", HANDOVERS, &["handover.kind=nsa"]),
+    part("handover-sa", HANDOVERS, &["cell.rat=nr"]),
     part("srsran-log", PINGS, &["cell.pattern=DDDDDDDSUU 6:4:4", "cell.nr.min_k2=2", "cell.nr.min_k1=4"]),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_sim::scenario::load;
+    use paceline_study::scenario_file::parse_without_files;
 
     #[test]
     fn every_part_is_a_scenario() {
         for part in PARTS {
-            let set: Vec<String> = part.set.iter().map(|set| (*set).to_owned()).collect();
-            load(part.name, part.text, &set).unwrap_or_else(|error| panic!("{}: {error}", part.name));
+            let (text, set) = part.of_seed(1);
+            parse_without_files(part.name, &text, &set)
+                .unwrap_or_else(|error| panic!("{}: {error}", part.name));
         }
     }
 }

@@ -70,6 +70,7 @@ impl CellSetting {
             &format!("cell.pattern={letters}"),
             &format!("cell.nr.configured_grant.period={period_ms} ms"),
             &format!("cell.bandwidth={bandwidth}"),
+            IDEAL,
             grant,
         ];
         let name = letters.split(' ').next().unwrap_or_default().to_owned();
@@ -85,17 +86,20 @@ impl CellSetting {
             "cell.nr.antennas=4",
             "cell.nr.configured_grant.period=0.5 ms",
             WIDE_GRANT,
+            IDEAL,
             "cell.uplink_buffer=1 MB",
         ];
         let name = String::from("every slot both ways");
         Self { name, scenario: "nr-fdd-20mhz", set: set.map(Into::into).to_vec(), period_ms }
     }
     fn lte(configuration: u8) -> Self {
-        let set = vec![format!("cell.tdd_configuration={configuration}")];
+        let set = vec![format!("cell.tdd_configuration={configuration}"), IDEAL.into()];
         Self { name: format!("LTE {configuration}"), scenario: "lte-tdd", set, period_ms: 5.0 }
     }
 }
 
+/// No lead of the base station: the statements are about the pattern.
+const IDEAL: &str = "cell.gnb=ideal";
 /// PUSCH of the configured grants in the wide carriers. Chosen: room for the ACKs of a period.
 const WIDE_GRANT: &str = "cell.nr.configured_grant.prb=200";
 /// The same in 20 MHz, whose uplink has 47 PRBs.

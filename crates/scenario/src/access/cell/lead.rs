@@ -10,37 +10,37 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GnbName {
-    /// No lead: the scheduler decides in the slot on the air, as in most simulators.
+    /// srsRAN's defaults. NR: a scheduling lead of 1 slot, a radio lead of 3 slots (`radio_heads_prep_time`)
+    /// and one slot from a reception to the decision, as Gong et al., "Towards URLLC with Open-Source 5G
+    /// Software" (2025), found and measured them at 30 kHz. LTE: srsRAN 4G sends 4 subframes after the one
+    /// whose reception precedes the decision (`TX_ENB_DELAY` of its `common.h`): a scheduling lead of 3.
     #[default]
-    Ideal,
-    /// srsRAN with a software radio. NR: a scheduling lead of 1 slot and a radio lead of 3 slots of 30 kHz,
-    /// its defaults as Gong et al., "Towards URLLC with Open-Source 5G Software" (2025), found and measured
-    /// them; one slot from a reception to the decision, which their bounds of 5 slots for the downlink and 9
-    /// from a scheduling request to the data have besides. LTE: srsRAN 4G sends 4 subframes after the one
-    /// whose reception precedes the decision (`TX_ENB_DELAY`), which is a scheduling lead of 3 subframes.
     Srsran,
+    /// No lead: the scheduler decides in the slot on the air, as in most simulators.
+    Ideal,
 }
 
 impl GnbName {
     /// Its name in a file.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Ideal => "ideal",
             Self::Srsran => "srsran",
+            Self::Ideal => "ideal",
         }
     }
     /// Whole slots between a reception and the decision in NR.
     pub(super) const fn reaction_slots(self) -> u8 {
         match self {
-            Self::Ideal => 2,
             Self::Srsran => 1,
+            Self::Ideal => 2,
         }
     }
-    fn lead(self, rat: RatName) -> Lead {
+    /// Scheduling and radio lead in slots.
+    const fn slots(self, rat: RatName) -> (u8, u64) {
         match (self, rat) {
-            (Self::Ideal, _) => Lead { slots: 0, radio: Duration::ZERO },
-            (Self::Srsran, RatName::Nr) => Lead { slots: 1, radio: Duration::from_micros(1500) },
-            (Self::Srsran, RatName::Lte) => Lead { slots: 3, radio: Duration::ZERO },
+            (Self::Ideal, _) => (0, 0),
+            (Self::Srsran, RatName::Nr) => (1, 3),
+            (Self::Srsran, RatName::Lte) => (3, 0),
         }
     }
 }
@@ -55,15 +55,20 @@ pub struct Lead {
 }
 
 impl Cell {
-    /// The lead of the base station: that of `gnb`, where no key states another.
-    pub fn lead(&self) -> Lead {
-        let usual = self.gnb.lead(self.rat);
-        let (slots, radio) = match self.rat {
+    /// Scheduling lead and radio lead, as far as keys state them.
+    pub fn stated_leads(&self) -> (Option<u8>, Option<Duration>) {
+        match self.rat {
             RatName::Nr => self.nr.as_ref().map(|nr| (nr.scheduling_lead, nr.radio_lead)),
             RatName::Lte => self.lte.as_ref().map(|lte| (lte.scheduling_lead, lte.radio_lead)),
         }
-        .unwrap_or_default();
-        Lead { slots: slots.unwrap_or(usual.slots), radio: radio.unwrap_or(usual.radio) }
+        .unwrap_or_default()
+    }
+    /// The lead of the base station: that of `gnb`, where no key states another.
+    pub fn lead(&self) -> Lead {
+        let (usual, radio_slots) = self.gnb.slots(self.rat);
+        let slot = Duration::from_nanos(1_000_000 >> self.mu().unwrap_or(0));
+        let (slots, radio) = self.stated_leads();
+        Lead { slots: slots.unwrap_or(usual), radio: radio.unwrap_or(slot * radio_slots) }
     }
 }
 
@@ -111,10 +116,10 @@ mod tests {
     fn keys_override_the_leads_of_the_base_station() {
         let us = Duration::from_micros;
         assert_eq!(lead(&["cell.gnb=ideal"]), Lead { slots: 0, radio: Duration::ZERO });
-        assert_eq!(lead(&["cell.gnb=srsran"]), Lead { slots: 3, radio: Duration::ZERO });
-        let nr = ["cell.rat=nr", "cell.gnb=srsran"];
-        assert_eq!(lead(&nr), Lead { slots: 1, radio: us(1500) });
-        let of = |key| lead(&[nr[0], nr[1], key]);
+        assert_eq!(lead(&[]), Lead { slots: 3, radio: Duration::ZERO });
+        let of = |key| lead(&["cell.rat=nr", "cell.numerology=1", key]);
+        assert_eq!(of("cell.gnb=srsran"), Lead { slots: 1, radio: us(1500) });
+        assert_eq!(of("cell.numerology=0"), Lead { slots: 1, radio: us(3000) });
         assert_eq!(of("cell.nr.radio_lead=0.5 ms"), Lead { slots: 1, radio: us(500) });
         assert_eq!(of("cell.nr.scheduling_lead=5"), Lead { slots: 5, radio: us(1500) });
         assert_eq!(lead(&["cell.gnb=ideal", "cell.lte.radio_lead=1 ms"]), Lead { slots: 0, radio: us(1000) });

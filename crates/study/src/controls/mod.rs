@@ -2,52 +2,64 @@
 //! scenario allows.
 //!
 //! A value is offered only if the scenario is accepted with it: the bandwidths of the carrier's band, the
-//! patterns of its numerology. An edit changes the scenario's text and leaves its comments.
+//! patterns of its numerology. An edit changes the scenario's text and leaves its comments. [`round_trip`]
+//! and [`traffic`] stand for several keys each.
 
+mod round_trip;
+mod sliders;
+mod traffic;
+
+use crate::scenario_file::short_trace;
 use paceline_sim::link::{PREFIX, generated_kinds};
 use paceline_sim::scenario::reference::{self, Entry};
-use paceline_sim::scenario::with_setting;
-
+use paceline_sim::scenario::{load_with, with_setting};
 use paceline_sim::{Scenario, ScenarioError};
 use serde::Serialize;
 
 /// A key with its values.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Control {
-    /// Dotted path of the key.
+    /// Dotted path of the key, or [`round_trip::KEY`] or [`traffic::KEY`].
     pub key: &'static str,
     /// Name for people.
     pub label: &'static str,
     /// The present value: a word, a quantity or a number.
     pub value: String,
-    /// Least and largest value of a number; none for words.
-    pub range: Option<(u64, u64)>,
-    /// The values, the present one among them; empty for a number.
+    /// Whether the values are in ascending order, for a slider.
+    pub ordered: bool,
+    /// The values, the present one among them.
     pub choices: Vec<Choice>,
 }
 
 /// A value of a control.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Choice {
-    /// The value.
+    /// The value, as [`edit`] takes it.
     pub value: String,
-    /// Its meaning; empty for quantities.
+    /// Its meaning; empty for most quantities.
     pub meaning: String,
 }
 
-/// Stations up to which the slider goes. Chosen: a run of so many takes seconds in a browser.
-const MOST_STATIONS: u64 = 40;
-/// Keys and names of the controls, in their order on the page.
-const KEYS: [(&str, &str); 10] = [
+/// Keys and names of the controls, in their order on the page. Chosen: the subjects of lectures on TCP over
+/// radio.
+const KEYS: [(&str, &str); 18] = [
     ("station.0.count", "Stations"),
+    (traffic::KEY, "Traffic"),
+    (round_trip::KEY, "Round-trip time without radio"),
+    ("cell.downlink_buffer", "Buffer per station"),
+    ("link.queue", "Buffer of the link"),
+    ("sidelink.buffer", "Buffer per station"),
+    ("station.0.downlink_sinr", "SINR"),
+    ("cell.max_harq_tx", "Loss: HARQ transmissions"),
+    ("link.loss_percent", "Loss, % of the packets"),
+    ("tcp.congestion_control", "Congestion control"),
     ("cell.bandwidth", "Bandwidth"),
     ("cell.pattern", "TDD pattern"),
     ("cell.tdd_configuration", "TDD configuration"),
     ("link.trace.downlink", "Trace of the downlink"),
-    ("tcp.congestion_control", "Congestion control"),
     ("tcp.pacing", "Pacing of the sender"),
     ("ack_filter.scheme", "ACK filter"),
-    ("core.proxy", "Path: proxy in front of the radio"),
+    ("core.proxy", "Proxy before the radio"),
     ("run.duration", "Simulated time"),
 ];
 /// Channel bandwidths (TS 36.104 Table 5.6-1, TS 38.101-1 and -2 Table 5.3.2-1), MHz.
@@ -59,38 +71,58 @@ const PATTERNS: [&str; 6] =
 /// Durations offered.
 const DURATIONS: [&str; 7] = ["2 s", "5 s", "10 s", "20 s", "30 s", "60 s", "200 s"];
 
-/// Reads a scenario's text with a list of settings.
-pub type Parse<'a> = &'a dyn Fn(&str, &[String]) -> Result<Scenario, ScenarioError>;
-
-/// The controls of a scenario whose text is accepted as `scenario`; `parse` tells which values are.
-pub fn controls(text: &str, scenario: &Scenario, parse: Parse<'_>) -> Vec<Control> {
+/// The controls of a scenario whose text is accepted as `scenario`.
+pub fn controls(text: &str, scenario: &Scenario) -> Vec<Control> {
     let resolved: toml::Value = toml::from_str(&scenario.to_toml()).expect("a resolved scenario is TOML");
-    let present = |key: &str| key.split('.').try_fold(&resolved, |at, part| inner(at, part)).map(plain);
+    let present = |key: &str| match key {
+        round_trip::KEY => round_trip::present(scenario).map(|time| time.to_string()),
+        traffic::KEY => traffic::present(scenario).map(str::to_owned),
+        _ => key.split('.').try_fold(&resolved, |at, part| inner(at, part)).map(plain),
+    };
     // A bandwidth that only NR has would make an LTE cell one of NR.
     let rat = |scenario: &Scenario| scenario.cell().map(|cell| cell.rat);
     let of_same_rat = |changed: Scenario| rat(&changed) == rat(scenario);
-    let accepted = |key: &str, value: &str| parse(text, &[format!("{key}={value}")]).is_ok_and(of_same_rat);
+    let accepted = |key: &str, value: &str| {
+        edit(text, key, value).is_ok_and(|edited| parse(&edited).is_ok_and(of_same_rat))
+    };
     let entries = reference::entries();
     let control = |&(key, label): &(&'static str, &'static str)| {
         let value = present(key)?;
-        if key == "station.0.count" {
-            let most = MOST_STATIONS.max(value.parse().ok()?);
-            let label = if scenario.stations.len() > 1 { "Stations of the first group" } else { label };
-            return Some(Control { key, label, value, range: Some((1, most)), choices: Vec::new() });
-        }
-        let mut choices = candidates(key, &entries);
+        let stops = sliders::stops(key, &value);
+        let ordered = stops.is_some();
+        let mut choices = stops.unwrap_or_else(|| candidates(key, &entries));
         if !choices.iter().any(|choice| choice.value == value) {
-            choices.insert(0, Choice { value: value.clone(), meaning: String::new() });
+            choices.insert(0, quantity(value.clone()));
         }
-        choices.retain(|choice| choice.value == value || accepted(key, &choice.value));
-        Some(Control { key, label, value, range: None, choices })
+        let fits = |choice: &Choice| choice.value == value || accepted(key, &choice.value);
+        if ordered {
+            // The allowed values are an interval, and the present one is among them.
+            let last = choices.iter().rposition(fits).map_or(0, |last| last + 1);
+            choices.truncate(last);
+            choices.drain(..choices.iter().position(fits).unwrap_or(0));
+        } else {
+            choices.retain(fits);
+        }
+        let first = key.starts_with("station.0.") && scenario.stations.len() > 1;
+        let label = if first { sliders::label_of_first_group(key) } else { label };
+        (choices.len() > 1).then_some(Control { key, label, value, ordered, choices })
     };
     KEYS.iter().filter_map(control).collect()
 }
 
 /// The text of a scenario with one value changed; comments stay.
 pub fn edit(text: &str, key: &str, value: &str) -> Result<String, String> {
-    with_setting(text, &format!("{key}={value}"))
+    let scenario = || parse(text).map_err(|error| error.to_string());
+    match key {
+        round_trip::KEY => round_trip::edit(text, &scenario()?, value),
+        traffic::KEY => traffic::edit(text, &scenario()?, value),
+        _ => with_setting(text, &format!("{key}={value}")),
+    }
+}
+
+/// Reads a text without suggestions of similar names, which are slow to find, and without its traces.
+fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+    load_with("scenario.toml", text, &[], &short_trace)
 }
 
 fn inner<'a>(at: &'a toml::Value, part: &str) -> Option<&'a toml::Value> {
@@ -109,6 +141,7 @@ fn candidates(key: &str, entries: &[Entry]) -> Vec<Choice> {
         "cell.tdd_configuration" => (0..=6u8).map(|number| quantity(number.to_string())).collect(),
         "link.trace.downlink" => generated_kinds().map(|kind| quantity(format!("{PREFIX}{kind}"))).collect(),
         "run.duration" => plain(&DURATIONS),
+        traffic::KEY => traffic::choices(),
         _ => words(key, entries),
     }
 }
@@ -135,9 +168,8 @@ mod tests {
 
     fn of(name: &str) -> (&'static str, Vec<Control>) {
         let (_, text) = scenario_file::built_in(name);
-        let parse = |text: &str, set: &[String]| scenario_file::parse(name, text, set);
-        let scenario = parse(text, &[]).unwrap();
-        (text, controls(text, &scenario, &parse))
+        let scenario = scenario_file::parse_without_files(name, text, &[]).unwrap();
+        (text, controls(text, &scenario))
     }
 
     fn values<'a>(controls: &'a [Control], key: &str) -> Vec<&'a str> {
@@ -156,9 +188,46 @@ mod tests {
         assert!(values(&lte, "ack_filter.scheme").contains(&"hybrid(6)"), "{lte:?}");
         let (_, nr) = of("private-5g");
         assert!(values(&nr, "cell.pattern").len() > 1 && values(&nr, "cell.bandwidth").contains(&"100 MHz"));
+        let first = |key| nr.iter().find(|control| control.key == key).unwrap();
+        let sinr = first("station.0.downlink_sinr");
+        assert!(
+            sinr.ordered && sinr.choices.iter().any(|choice| choice.meaning == "15 to 32 dB"),
+            "{sinr:?}"
+        );
+        assert_eq!(first("rtt").value, "2 ms");
+        assert_eq!(first("traffic").value, "bulk");
         let (_, trace) = of("accelerator-trace");
+        assert!(
+            values(&trace, "rtt").contains(&"50 ms") && values(&trace, "link.loss_percent").contains(&"1")
+        );
         assert!(values(&trace, "link.trace.downlink").len() > 3);
         assert_eq!(values(&trace, "core.proxy"), ["none", "split-tcp", "accelerator"]);
+    }
+
+    #[test]
+    fn the_round_trip_time_is_that_of_hops_and_link_and_traffic_can_be_taken_back() {
+        let parsed = |text: &str| parse(text).unwrap();
+        // A file without hops, several hops, a link.
+        for (text, least) in [
+            ("[[station]]\n", 0),
+            (scenario_file::built_in("uplink-limited").1, 14),
+            (scenario_file::built_in("accelerator-trace").1, 10),
+        ] {
+            let edited = edit(text, "rtt", "60 ms").unwrap();
+            assert_eq!(round_trip::present(&parsed(&edited)).unwrap().to_string(), "60 ms");
+            let bulk = edit(text, "traffic", "bulk").unwrap();
+            for traffic in ["short transfers", "a thin flow beside"] {
+                let changed = edit(&bulk, "traffic", traffic).unwrap();
+                assert_eq!(traffic::present(&parsed(&changed)), Some(traffic), "{changed}");
+                assert_eq!(edit(&changed, "traffic", "bulk").unwrap(), bulk);
+            }
+            let refused =
+                edit(text, "rtt", "1 us").is_err_and(|error| error.contains(&format!("{least} ms or")));
+            assert!(refused || least == 0, "{text}");
+        }
+        assert!(
+            edit("[[station]]\n", "traffic", "heavy").is_err_and(|error| error.contains("allowed: bulk"))
+        );
     }
 
     #[test]

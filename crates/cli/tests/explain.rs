@@ -177,12 +177,10 @@ fn an_interface_is_explained_live() {
     let _server = host.serve_files();
     let json = ["explain", "--live", "--interface", "lo", "--for", "4 s", "--json", "--client"];
     let mut explained = host.spawn("explain", &[&[PACELINE], &json[..]].concat());
-    let mut downloads = 0;
-    while downloads < 8 {
+    for _ in 0..8 {
         let got = host.run(&["curl", "-sS", "-o", "got", "http://127.0.0.1:8000/file"]);
         assert_eq!(got.code, 0, "{got:?}");
-        std::thread::sleep(std::time::Duration::from_millis(500));
-        downloads += 1;
+        host.run(&["sleep", "0.5"]);
     }
     let output = explained.finish();
     assert_eq!(output.code, 0, "{output:?}");

@@ -94,7 +94,8 @@ pub(super) fn of(plan: &CellPlan, cell: &scenario::Cell, times: Preparation, sr:
     terms
 }
 
-/// The terms beside the cell, which are no part of its latencies: the stack of the stations of the first group, and the hops of the core.
+/// The terms beside the cell, which are no part of its latencies: the stack of the first group, and
+/// the hops of the core.
 pub(super) fn outside(scenario: &Scenario) -> Vec<Term> {
     let mut terms = Vec::new();
     for direction in ["downlink", "uplink"] {

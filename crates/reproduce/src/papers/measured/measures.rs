@@ -40,7 +40,7 @@ pub enum Measure {
     RttAbove5(u8),
     /// Median time of completed handovers without service, ms.
     Interruption,
-    /// Share of the seconds of all runs in which less than nine tenths of the link's capacity is used, percent.
+    /// Share of the seconds of all runs in which less than 90% of the link's capacity is used, percent.
     Unfilled,
     /// From the end of the scheduling request to the hand-over of the reply's slot to the radio, ms.
     LogSrToReply,

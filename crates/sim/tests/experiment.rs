@@ -47,7 +47,7 @@ fn true_gain(times: &Times, size: usize) -> f64 {
 /// A population: each device has its place and its own speed, and heavy-tailed numbers of transfers; each
 /// transfer a random factor of its own. With `treated` false, devices of both arms are untouched.
 fn population(times: &Times, seed: u64, treated: bool, devices: u32) -> Experiment {
-    let mut random = Stream::new(seed, "population");
+    let mut random = Stream::new(seed, "town");
     let duration = Duration::from_secs(86_400);
     let plan = Plan::new(Design::Parallel, random.next_u64() as u32, 0.5, duration);
     // A day without periods: the shares stay as they are.

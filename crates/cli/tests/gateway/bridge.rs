@@ -68,7 +68,7 @@ fn a_port_with_gro_beyond_64_kib_is_refused() {
 /// While the bridge has a third port, the kernel forwards: the host behind that port can be reached, and
 /// accelerated connections are completed.
 #[test]
-fn the_kernel_forwards_while_the_bridge_has_a_third_port() {
+fn the_gateway_pauses_while_the_bridge_has_a_third_port() {
     let Some(testbed) = Testbed::new(&["curl", "python3"]) else { return };
     testbed.dir.write("file", random_bytes(10_000_000));
     let host = add_third_host(&testbed);

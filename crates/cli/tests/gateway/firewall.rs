@@ -25,7 +25,7 @@ fn config(testbed: &Testbed) -> String {
 }
 
 #[test]
-fn the_kernel_routes_beside_a_firewall_that_drops_early_acknowledgments() {
+fn routed_mode_pauses_behind_a_firewall_that_drops_early_acknowledgments() {
     let Some(testbed) = routed() else { return };
     let _server = testbed.serve_files();
     testbed.dir.write("box.toml", config(&testbed));
@@ -54,7 +54,7 @@ fn the_kernel_routes_beside_a_firewall_that_drops_early_acknowledgments() {
 }
 
 #[test]
-fn the_kernel_bridges_while_its_frames_pass_a_firewall_that_follows_connections() {
+fn bridge_mode_pauses_while_its_frames_pass_a_firewall_that_follows_connections() {
     let Some(testbed) = Testbed::new(&["curl", "python3", "nft"]) else { return };
     testbed.dir.write("file", random_bytes(1_000_000));
     let _server = testbed.serve_files();

@@ -189,7 +189,7 @@ fn two_routed_gateways_need_devices_of_different_names() {
 /// The gateway hands packets back to the kernel by a pair of devices. While the kernel does not accept
 /// packets there, the gateway must take none.
 #[test]
-fn the_kernel_forwards_while_the_router_refuses_its_packets() {
+fn the_gateway_pauses_while_the_router_refuses_its_packets() {
     let Some(testbed) = with_file(2_000_000) else { return };
     testbed.route();
     let _server = testbed.serve_files();
@@ -234,7 +234,7 @@ fn interfaces_that_cannot_be_bridged_are_not_changed() {
 }
 
 #[test]
-fn the_kernel_forwards_while_a_port_is_not_in_the_bridge() {
+fn the_gateway_pauses_while_a_port_is_not_in_the_bridge() {
     let Some(testbed) = with_file(1_000_000) else { return };
     let _server = testbed.serve_files();
     let mut gateway = testbed.gateway(&testbed.config(""));

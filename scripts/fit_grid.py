@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges `paceline fit` by random cells: draws them, captures their traffic, fits, and compares.
 
-    scripts/fit_grid.py target/debug/paceline --seed 1 --cells 20 [--kernel 5] [--keep FOLDER]
+    scripts/fit_grid.py PROGRAM --seed 1 --cells 20 [--kernel 5] [--keep FOLDER]
 
 Prints, for each quantity, in how many cells it could be known, the share in which it was claimed, and the
 share of the claims that are right; then the worst cases. `--kernel N` adds cells whose TCP is this host's, by

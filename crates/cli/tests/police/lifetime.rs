@@ -98,7 +98,8 @@ fn the_capabilities_of_the_unit_suffice_to_apply_its_file() {
     testbed.dir.write("file", random_bytes(5_000_000));
     let _server = testbed.serve_files();
     testbed.download("file", "http://10.20.0.1:8000");
-    assert!(show(&testbed)["acks"].as_u64().unwrap() > 100);
+    // Segments that reach the client joined to 64 KiB are 77, with an ACK for two of them at least.
+    assert!(show(&testbed)["acks"].as_u64().unwrap() > 30);
     // Longer than two looks at the policer's state: without its own descriptors the command ended here.
     std::thread::sleep(std::time::Duration::from_millis(1200));
     program.output_so_far();

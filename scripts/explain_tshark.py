@@ -43,7 +43,7 @@ def round_trips(capture: str, connection: dict[str, Any]) -> tuple[float, float,
     port = connection[receiver].rsplit(":", 1)[1]
     found = tshark(capture, f"tcp.analysis.ack_rtt && tcp.srcport == {port}", "tcp.analysis.ack_rtt")
     theirs = [1e3 * float(value) for value in found]
-    if half["samples"] < 20 or len(theirs) < 20 or min(theirs) < 1:
+    if half["samples"] < 20 or len(theirs) < 20 or min(half["min_ms"], *theirs) < 1:
         return None
     return half["median_ms"], statistics.median(theirs), half["min_ms"], min(theirs)
 

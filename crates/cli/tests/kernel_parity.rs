@@ -28,7 +28,9 @@ const ATTEMPTS: usize = 3;
 fn kernel_cubic_agrees_with_simulated_cubic() {
     let Some(host) = EmulationHost::new(&["iperf3"]) else { return };
     let _server = host.serve("iperf3", 5201, &["iperf3", "-s"]);
-    host.dir.write("radio.toml", SINGLE);
+    // The mean round trip depends on the place of the few losses in these seconds, which leads move.
+    let ideal = SINGLE.replace("[cell]", "[cell]\ngnb = \"ideal\"");
+    host.dir.write("radio.toml", &ideal);
     let simulated =
         host.dir.paceline(&["run", "radio.toml", "--set", "run.duration=16s", "--out", "simulated"]);
     assert_eq!(simulated.code, 0, "{simulated:?}");
@@ -37,7 +39,7 @@ fn kernel_cubic_agrees_with_simulated_cubic() {
         let folder = format!("kernel-{attempt}");
         let options = ["--congestion-control", "cubic", "--out", &folder, "--"];
         let download = ["iperf3", "-c", "198.18.0.1", "-R", "-t", "16"];
-        let emulated = host.emulate(SINGLE, &[&options[..], &download[..]].concat());
+        let emulated = host.emulate(&ideal, &[&options[..], &download[..]].concat());
         assert_eq!(emulated.code, 0, "{emulated:?}");
         println!("attempt {attempt}:\n{}", emulated.stderr);
         print_comparison(&host, &["simulated", &folder]);

@@ -73,6 +73,8 @@ const OF_CELLS: ([&str; 5], &str) = (
     ["downlink_sinr", "uplink_sinr", "fading", "coherence", "processing"],
     "left out beside [link], which has no radio, and beside [sidelink], whose distances decide",
 );
+const OF_CORES: ([&str; 1], &str) =
+    (["proxy"], "left out beside [sidelink], whose pairs have no core network and no proxy");
 const OF_PAIRS: ([&str; 1], &str) = (["peer"], "left out without [sidelink], whose pairs have direct links");
 
 /// A key that does not act, and the reason.
@@ -158,6 +160,7 @@ fn of_other_access(table: &Table) -> Vec<(String, &'static str)> {
         keys.into_iter().flat_map(move |key| places(&key, table)).map(move |key| (key, reason))
     };
     let (of_cells, of_pairs) = (station((&OF_CELLS.0, OF_CELLS.1)), station((&OF_PAIRS.0, OF_PAIRS.1)));
+    let of_cores = station((&OF_CORES.0, OF_CORES.1));
     let nr = table.contains_key("cell");
     let reason = if nr {
         "left out beside [sidelink] in NR, where it has no effect"
@@ -166,7 +169,10 @@ fn of_other_access(table: &Table) -> Vec<(String, &'static str)> {
     };
     match (table.contains_key("link"), table.contains_key("sidelink")) {
         (true, _) => of_cells.chain(of_pairs).collect(),
-        (_, true) => of_cells.chain(sidelink::unused_keys(nr).into_iter().map(|key| (key, reason))).collect(),
+        (_, true) => of_cells
+            .chain(of_cores)
+            .chain(sidelink::unused_keys(nr).into_iter().map(|key| (key, reason)))
+            .collect(),
         _ => of_pairs.collect(),
     }
 }

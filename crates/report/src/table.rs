@@ -123,8 +123,8 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The totals of `columns` side by side, a line for each of [`rows`], below headings that break where they have
-/// to; a line for each column if that would be wider than a terminal. A figure not measured is empty.
+/// The totals of `columns` side by side, a line for each of [`rows`], below headings that may break; a line
+/// for each column if that would be wider than a terminal. A figure that was not measured is empty.
 pub fn render(columns: &[Column<'_>]) -> String {
     let rows = rows(&columns.iter().map(|column| column.mean).collect::<Vec<_>>());
     let line = |row: &&Row| -> Vec<String> {

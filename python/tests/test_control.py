@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from typing import ClassVar
 
 import paceline
@@ -66,3 +69,33 @@ def test_losses_are_told_and_an_exception_ends_the_runs() -> None:
 
     with pytest.raises(AttributeError, match="cwnd"):
         paceline.run(LINK, control=nothing)
+
+
+ENDLESS = """
+import paceline
+
+class Endless:
+    def __init__(self, mss, initial_window):
+        self.cwnd = 10 * mss
+
+    def on_ack(self, ack):
+        print("called", flush=True)
+        while True:
+            pass
+
+paceline.run("single-station", control=Endless)
+"""
+
+
+def test_ctrl_c_ends_a_control_that_loops_for_ever() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "called\n"
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=60)
+        finally:
+            child.kill()
+    assert "KeyboardInterrupt" in errors.splitlines()[-1], errors

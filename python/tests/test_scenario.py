@@ -96,3 +96,10 @@ def test_pickles_and_copies_take_traces_along(tmp_path: Path) -> None:
     assert again == scenario == copy.deepcopy(again)
     assert again.edit(run__seed=2).seed == 2
     assert scenario.name == again.name == "mine"
+
+
+def test_former_names_of_keys_are_warned_of() -> None:
+    with pytest.warns(FutureWarning, match="core.path is called core.proxy now"):
+        scenario = Scenario('[core]\npath = "direct"\n[[station]]')
+    with pytest.warns(FutureWarning, match="most_budget"):
+        scenario.edit({"core.path": "accelerator", "accelerator.most_budget": "1 s"})

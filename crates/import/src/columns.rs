@@ -160,10 +160,13 @@ fn rate_column(table: &Table, time: Option<usize>) -> Result<usize, String> {
         [] => Err(no_rate(table)),
         _ => {
             let names: Vec<String> = found.iter().map(|column| table.name(*column)).collect();
-            Err(format!("several columns may be the rate; name one by --rate: {}", names.join(", ")))
+            Err(format!("several columns may be the rate; {STATE_IT}: {}", names.join(", ")))
         }
     }
 }
+
+/// What to do where the column of the rates is not clear, for all commands that read traces.
+const STATE_IT: &str = "`paceline trace import --rate COLUMN` takes one of";
 
 /// The error of a table without rates, with the columns that look like one.
 fn no_rate(table: &Table) -> String {
@@ -171,7 +174,7 @@ fn no_rate(table: &Table) -> String {
         .filter(|column| has(&table.names[*column], &["speed"]))
         .map(|column| format!("{} is a speed of movement; ", table.name(column)))
         .collect();
-    format!("{}no column is known to be a rate; name it by --rate: {}", speeds.concat(), table.listed())
+    format!("{}no column is known to be a rate; {STATE_IT}: {}", speeds.concat(), table.listed())
 }
 
 /// The values of a column; rows without one are counted in a note.

@@ -5,9 +5,10 @@
 
 use paceline_net::{Bytes, Duration, Instant, Rate};
 use paceline_tcp::{AckSample, CongestionControl, CongestionEvent, ControlParameters, OwnControl};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The window of a control without one, in bytes. Chosen: beyond every send buffer.
@@ -15,21 +16,45 @@ const UNLIMITED: f64 = (1_u64 << 40) as f64;
 /// The least pacing rate in bit/s. Chosen: a segment of 1,448 bytes leaves within twelve seconds.
 const LEAST_RATE: f64 = 1000.0;
 
-/// The first exception of a control.
+/// The first exception of a control, and the threads that call controls.
 #[derive(Clone, Default)]
-pub struct Failure(Arc<Mutex<Option<PyErr>>>);
+pub struct Failure {
+    error: Arc<Mutex<Option<PyErr>>>,
+    /// Identifiers of `threading.get_ident`.
+    threads: Arc<Mutex<BTreeSet<u64>>>,
+}
 
 impl Failure {
     fn set(&self, error: PyErr) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
     /// The exception, if there was one.
     pub fn take(&self) -> Option<PyErr> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
     /// Whether there was one.
     pub fn is_set(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+    fn add_thread(&self, py: Python<'_>) -> PyResult<()> {
+        let thread = py.import("threading")?.call_method0("get_ident")?.extract()?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).insert(thread);
+        Ok(())
+    }
+    /// Raises `KeyboardInterrupt` in the controls that are being called: one that loops for ever ends by it.
+    pub fn interrupt(&self, py: Python<'_>) -> PyResult<()> {
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if threads.is_empty() {
+            return Ok(());
+        }
+        let ctypes = py.import("ctypes")?;
+        let exception = ctypes.getattr("py_object")?.call1((py.get_type::<PyKeyboardInterrupt>(),))?;
+        for thread in threads {
+            let thread = ctypes.getattr("c_ulong")?.call1((thread,))?;
+            let raise = ctypes.getattr("pythonapi")?.getattr("PyThreadState_SetAsyncExc")?;
+            raise.call1((thread, &exception))?;
+        }
+        Ok(())
     }
 }
 
@@ -66,6 +91,7 @@ impl PythonControl {
             failure: failure.clone(),
         };
         let made = Python::attach(|py| {
+            failure.add_thread(py)?;
             let object = class.bind(py).call1((parameters.mss, parameters.initial_window))?;
             let has = |name: &str| object.hasattr(name);
             (control.per_ack, control.per_round) = (has("on_ack")?, has("on_round")?);

@@ -29,7 +29,11 @@ impl InMemory {
     fn run(&self, jobs: Vec<Job<'_>>) -> Result<Vec<RunResult>, Failure> {
         let stop = AtomicBool::new(false);
         let without_samples = |result: RunResult| RunResult { samples: Vec::new(), ..result };
-        let runs = Jobs::new(jobs, &stop).run(self.threads, self.progress.as_ref(), &without_samples);
+        let runs = Jobs::new(jobs, &stop, Default::default()).run(
+            self.threads,
+            self.progress.as_ref(),
+            &without_samples,
+        );
         runs.map_err(ended)?.ok_or_else(|| ended(stopped()))
     }
 }

@@ -69,13 +69,14 @@ pub struct Jobs<'a> {
     done_ms: AtomicU64,
     whole_ms: u64,
     stop: &'a AtomicBool,
+    controls: Failure,
 }
 
 impl<'a> Jobs<'a> {
-    /// The jobs; `stop` ends them.
-    pub fn new(jobs: Vec<Job<'a>>, stop: &'a AtomicBool) -> Self {
+    /// The jobs; `stop` ends them, and calls of controls in Python.
+    pub fn new(jobs: Vec<Job<'a>>, stop: &'a AtomicBool, controls: Failure) -> Self {
         let whole_ms = jobs.iter().map(|job| job.scenario.run.duration.as_millis()).sum();
-        Self { jobs, next: AtomicUsize::new(0), done_ms: AtomicU64::new(0), whole_ms, stop }
+        Self { jobs, next: AtomicUsize::new(0), done_ms: AtomicU64::new(0), whole_ms, stop, controls }
     }
     /// Simulates jobs until none is left or they are stopped; hands over what `made` makes of the results.
     fn work<T>(&self, made: &dyn Fn(RunResult) -> T, results: &Sender<(usize, T)>) {
@@ -106,14 +107,17 @@ impl<'a> Jobs<'a> {
         slots.resize_with(self.jobs.len(), || None);
         std::thread::scope(|scope| {
             let (sender, results) = channel();
-            for _ in 0..threads.clamp(1, self.jobs.len().max(1)) {
-                let sender = sender.clone();
-                scope.spawn(move || self.work(made, &sender));
-            }
+            let work = |sender: Sender<_>| scope.spawn(move || self.work(made, &sender));
+            let threads: Vec<_> =
+                (0..threads.clamp(1, self.jobs.len().max(1))).map(|_| work(sender.clone())).collect();
             drop(sender);
             let outcome = self.collect(&results, &mut slots, progress);
             if outcome.is_err() {
                 self.stop.store(true, Ordering::Relaxed);
+                while !threads.iter().all(|thread| thread.is_finished()) {
+                    Python::attach(|py| self.controls.interrupt(py))?;
+                    std::thread::sleep(LOOK);
+                }
             }
             outcome
         })?;
@@ -143,6 +147,9 @@ impl<'a> Jobs<'a> {
     fn look(&self, progress: Option<&Py<PyAny>>) -> PyResult<()> {
         Python::attach(|py| {
             py.check_signals()?;
+            if self.stop.load(Ordering::Relaxed) {
+                self.controls.interrupt(py)?;
+            }
             let Some(progress) = progress else { return Ok(()) };
             let seconds = |ms: u64| ms as f64 / 1000.0;
             let done_s = seconds(self.done_ms.load(Ordering::Relaxed));
@@ -185,7 +192,7 @@ pub fn run(
     let failure = Failure::default();
     let control = control.map(|class| controls(class, &failure));
     let of_seed = |seed: &u64| Job { scenario: &scenario.scenario, seed: *seed, control: control.as_ref() };
-    let all = Jobs::new(seeds.iter().map(of_seed).collect(), &stop);
+    let all = Jobs::new(seeds.iter().map(of_seed).collect(), &stop, failure.clone());
     let made = |mut result: RunResult| {
         if failure.is_set() {
             stop.store(true, Ordering::Relaxed);

@@ -3,10 +3,12 @@
 use crate::error::{input_error, scenario_error};
 use paceline_sim::{ScenarioError, scenario};
 use paceline_study::scenario_file::{built_in_names as names, find, parse_with, read_trace};
+use pyo3::exceptions::PyFutureWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,6 +65,10 @@ impl Scenario {
         let read = py.detach(|| source.read(changes));
         let (source, scenario) =
             read.map_err(|error| scenario_error(py, &error.to_string(), Some(&error)))?;
+        let category = py.get_type::<PyFutureWarning>();
+        for note in scenario.renamed.iter().filter_map(|note| CString::new(note.as_str()).ok()) {
+            PyErr::warn(py, &category, &note, 2)?;
+        }
         Ok(Self { source, scenario: Arc::new(scenario) })
     }
 }

@@ -8,7 +8,7 @@ pub type Row = (&'static str, &'static str, usize, fn(&Totals) -> f64);
 
 /// Columns of a terminal that a table has at most. Chosen: an editor or a terminal beside another window; the
 /// lines of this project's files have no more.
-const MAX_WIDTH: usize = 100;
+pub(crate) const MAX_WIDTH: usize = 100;
 /// Width of a column of text at least. Chosen: three or four words of a sentence.
 const MIN_TEXT: usize = 24;
 /// Share of the round trip in the uplink from which on ACKs limit: as in the verdicts, most of it.
@@ -175,7 +175,7 @@ fn by_column(columns: &[Column<'_>], rows: &[&Row]) -> Vec<Vec<String>> {
 }
 
 /// A text in lines of at most `width` characters, or of one word; a text that fits stays as it is.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     if text.chars().count() <= width {
         return vec![text.to_owned()];
     }

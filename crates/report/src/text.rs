@@ -1,7 +1,7 @@
 //! A summary as text, as `paceline run` prints it.
 
 use crate::count;
-use crate::table::{Column, align, render};
+use crate::table::{Column, MAX_WIDTH, align, render, wrapped};
 use paceline_sim::Summary;
 use paceline_sim::results::{
     GroupMeans, GroupResult, PingResult, PolicerResult, QueueResult, RouterResult, Times,
@@ -169,6 +169,8 @@ pub fn verdict_sentences(groups: &[GroupResult]) -> Vec<String> {
 }
 
 fn verdicts(summary: &Summary) -> String {
-    let lines = verdict_sentences(&summary.groups);
+    let sentences = verdict_sentences(&summary.groups);
+    let lines: Vec<String> =
+        sentences.iter().map(|sentence| wrapped(sentence, MAX_WIDTH - 2).join("\n  ")).collect();
     if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
 }

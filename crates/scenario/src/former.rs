@@ -1,4 +1,4 @@
-//! Former names of keys. They are accepted for one release.
+//! Former names of keys and values. They are accepted for one release.
 
 use toml_edit::{DocumentMut, TableLike};
 
@@ -10,7 +10,10 @@ const RENAMED: [(&str, &str, &str); 4] = [
     ("accelerator", "most_budget", "max_target_delay"),
 ];
 
-/// Gives the keys of a file their present names. A sentence for each one that had another.
+/// A key with the former and the present name of one of its values. Derived: as [`RENAMED`].
+const RENAMED_VALUE: (&str, &str, &str, &str) = ("core", "proxy", "direct", "none");
+
+/// Gives the keys and values of a file their present names. A sentence for each one that had another.
 pub(crate) fn rename_keys(document: &mut DocumentMut) -> Result<Vec<String>, String> {
     let mut notes = Vec::new();
     for (table, former, present) in RENAMED {
@@ -23,8 +26,16 @@ pub(crate) fn rename_keys(document: &mut DocumentMut) -> Result<Vec<String>, Str
             ));
         }
         if rename(table_of, former, present) {
-            notes.push(note(table, former, present));
+            notes.push(note(&format!("{table}.{former}"), &format!("{table}.{present}")));
         }
+    }
+    let (table, key, former, present) = RENAMED_VALUE;
+    let table_of = document.get_mut(table).and_then(|item| item.as_table_like_mut());
+    if let Some(item) = table_of.and_then(|table| table.get_mut(key))
+        && item.as_str() == Some(former)
+    {
+        *item = toml_edit::value(present);
+        notes.push(value_note());
     }
     Ok(notes)
 }
@@ -36,20 +47,28 @@ pub fn present_name(key: &str) -> String {
 }
 
 /// The same for a setting `key=value`.
-pub(crate) fn rename_setting(setting: &str) -> (String, Option<String>) {
-    for (table, former, present) in RENAMED {
-        let rest = setting.trim_start().strip_prefix(&format!("{table}.{former}"));
-        if let Some(rest) = rest.filter(|rest| rest.trim_start().starts_with('=')) {
-            return (format!("{table}.{present}{rest}"), Some(note(table, former, present)));
-        }
+pub(crate) fn rename_setting(setting: &str) -> (String, Vec<String>) {
+    let Some((key, value)) = setting.split_once('=') else { return (setting.to_owned(), Vec::new()) };
+    let mut notes = Vec::new();
+    let present = present_name(key.trim());
+    if present != key.trim() {
+        notes.push(note(key.trim(), &present));
     }
-    (setting.to_owned(), None)
+    let (table, of, former, now) = RENAMED_VALUE;
+    if present == format!("{table}.{of}") && value.trim().trim_matches('"') == former {
+        notes.push(value_note());
+        return (format!("{present}={now}"), notes);
+    }
+    (if notes.is_empty() { setting.to_owned() } else { format!("{present}={value}") }, notes)
 }
 
-fn note(table: &str, former: &str, present: &str) -> String {
-    format!(
-        "{table}.{former} is called {table}.{present} now; the next release does not accept the former name"
-    )
+fn note(former: &str, present: &str) -> String {
+    format!("{former} is called {present} now; the next release does not accept the former name")
+}
+
+fn value_note() -> String {
+    let (table, key, former, present) = RENAMED_VALUE;
+    note(&format!("{table}.{key} = \"{former}\""), &format!("\"{present}\""))
 }
 
 /// Renames a key in its place, with its comments.
@@ -77,7 +96,9 @@ mod tests {
         assert_eq!((scenario.core.proxy, scenario.renamed.len()), (Proxy::Accelerator, 2));
         assert!(scenario.warnings()[0].contains("core.path is called core.proxy now"));
         let direct = load("a.toml", text, &["core.path=direct".to_owned()]).unwrap();
-        assert_eq!(direct.core.proxy, Proxy::None);
+        assert_eq!((direct.core.proxy, direct.renamed.len()), (Proxy::None, 3));
+        let written = load("a.toml", "[core]\nproxy = \"direct\"\n[[station]]\n", &[]).unwrap();
+        assert_eq!((written.core.proxy, written.renamed.len()), (Proxy::None, 1));
         assert!(direct.to_toml().contains("proxy = \"none\""));
         let error = load("a.toml", "[core]\npath = \"direct\"\nproxy = \"none\"\n[[station]]\n", &[]);
         assert!(error.unwrap_err().to_string().contains("core.path is the former name of core.proxy"));

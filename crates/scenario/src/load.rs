@@ -81,9 +81,13 @@ pub fn load_with(
     })?;
     let mut renamed = former::rename_keys(&mut document).map_err(&error)?;
     for text in overrides {
-        let (setting, note) = former::rename_setting(text);
+        let (setting, notes) = former::rename_setting(text);
         apply(&mut document, &setting).map_err(|message| error(format!("--set {text}: {message}")))?;
-        renamed.extend(note.filter(|note| !renamed.contains(note)));
+        for note in notes {
+            if !renamed.contains(&note) {
+                renamed.push(note);
+            }
+        }
     }
     let resolved = document.to_string();
     let changed = !overrides.is_empty();

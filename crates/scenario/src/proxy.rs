@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 pub enum Proxy {
     /// No proxy.
     #[default]
-    #[serde(alias = "direct")]
     None,
     /// A TCP proxy (RFC 3135 §2.4): `[split_tcp]`.
     SplitTcp,

@@ -256,11 +256,14 @@ fn an_interface_removed_while_the_sides_are_learned_ends_the_gateway() {
     testbed.dir.write("gateway.toml", format!("sides = \"learned\"\n{INTERFACES}"));
     let mut gateway =
         testbed.start(&testbed.middlebox, "gateway", &format!("{PACELINE} gateway gateway.toml"));
-    wait_for("the bridge", || {
-        let ports = testbed.try_shell(&testbed.middlebox, "ip -br link show master paceline0").stdout;
-        (ports.contains("mob") && ports.contains("srv")).then_some(())
+    // Before its sockets are bound to both interfaces, one that is missing is an error of another text.
+    wait_for("the gateway's sockets", || {
+        let links = testbed.shell(&testbed.middlebox, "ip -o link show mob && ip -o link show srv").stdout;
+        let indices: Vec<&str> = links.lines().filter_map(|line| line.split(':').next()).collect();
+        let sockets = testbed.shell(&testbed.middlebox, "cat /proc/net/packet").stdout;
+        let bound = |index: &&str| sockets.lines().any(|line| line.split_whitespace().nth(4) == Some(*index));
+        indices.iter().all(bound).then_some(())
     });
-    sleep(Duration::from_millis(300));
     gateway.output_so_far();
     testbed.shell(&testbed.middlebox, "ip link del mob");
     let output = gateway.finish();

@@ -181,7 +181,7 @@ fn columns_and_units_can_be_named() {
     };
     let (trace, notes) = with(log, &named);
     assert_sums(&notes, &trace, 2000, 2e6);
-    assert!(fails(log).contains("--rate: 1 to 6"), "{}", fails(log));
+    assert!(fails(log).contains("--rate COLUMN` takes one of: 1 to 6"), "{}", fails(log));
     let two = "time,dl_a_mbps,dl_b_mbps\n0,1,2\n1,1,2\n";
     assert!(fails(two).contains("`dl_a_mbps`, `dl_b_mbps`"), "{}", fails(two));
     let by_name = Options { rate: Some("DL_B_mbps".into()), ..options() };

@@ -47,7 +47,7 @@ pub struct Survey {
 /// Name, congestion control and path of the compared ways to send. Chosen: the congestion controls of most
 /// servers, and the accelerator.
 const SCHEMES: [(&str, &str, &str); 3] =
-    [("cubic", "cubic", "direct"), ("bbr", "bbr", "direct"), ("accelerator", "cubic", "accelerator")];
+    [("cubic", "cubic", "none"), ("bbr", "bbr", "none"), ("accelerator", "cubic", "accelerator")];
 
 /// A trace to run on.
 #[derive(Clone)]

@@ -165,7 +165,7 @@ fn rate_column(table: &Table, time: Option<usize>) -> Result<usize, String> {
     }
 }
 
-/// What to do where the column of the rates is not clear, for all commands that read traces.
+/// Advice where the column of the rates is not clear, for all commands that read traces.
 const STATE_IT: &str = "`paceline trace import --rate COLUMN` takes one of";
 
 /// The error of a table without rates, with the columns that look like one.

@@ -29,7 +29,7 @@ impl InMemory {
     fn run(&self, jobs: Vec<Job<'_>>) -> Result<Vec<RunResult>, Failure> {
         let stop = AtomicBool::new(false);
         let without_samples = |result: RunResult| RunResult { samples: Vec::new(), ..result };
-        let runs = Jobs::new(jobs, &stop, Default::default()).run(
+        let runs = Jobs::new(jobs, &stop, crate::control::Failure::default()).run(
             self.threads,
             self.progress.as_ref(),
             &without_samples,

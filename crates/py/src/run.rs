@@ -107,16 +107,16 @@ impl<'a> Jobs<'a> {
         slots.resize_with(self.jobs.len(), || None);
         std::thread::scope(|scope| {
             let (sender, results) = channel();
-            let work = |sender: Sender<_>| scope.spawn(move || self.work(made, &sender));
-            let threads: Vec<_> =
-                (0..threads.clamp(1, self.jobs.len().max(1))).map(|_| work(sender.clone())).collect();
+            for _ in 0..threads.clamp(1, self.jobs.len().max(1)) {
+                let sender = sender.clone();
+                scope.spawn(move || self.work(made, &sender));
+            }
             drop(sender);
             let outcome = self.collect(&results, &mut slots, progress);
             if outcome.is_err() {
                 self.stop.store(true, Ordering::Relaxed);
-                while !threads.iter().all(|thread| thread.is_finished()) {
+                while !matches!(results.recv_timeout(LOOK), Err(RecvTimeoutError::Disconnected)) {
                     Python::attach(|py| self.controls.interrupt(py))?;
-                    std::thread::sleep(LOOK);
                 }
             }
             outcome

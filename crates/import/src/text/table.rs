@@ -3,9 +3,9 @@
 
 use super::numbers::{has_thousands, number, shown};
 use super::unpack::MAX_LINES;
+use super::{clock, zone};
 use crate::names::is_known;
 use crate::notes::Notes;
-use crate::time::{clock, zone};
 use std::borrow::Cow;
 
 /// Rows of a file.

@@ -1,67 +1,67 @@
 # Every target sets up what it needs; see scripts/setup.sh.
 export PATH := $(CURDIR)/target/python/bin:$(HOME)/.cargo/bin:$(PATH)
 # The folder of builds: CARGO_TARGET_DIR, cargo's configuration, or target.
-TARGET = $(shell scripts/target_dir.sh)
+TARGET = $(shell scripts/package/target_dir.sh)
 
 .PHONY: build demo test quick lint unit wheel wheel-test python bench-python privileged police-equivalence police-cost police-grid police-router determinism digests fuzz bench bench-gateway tables traces docs book site web web-test bench-web install help clean
 
-build: ## the program, release/paceline in the folder that scripts/target_dir.sh prints
+build: ## the program, release/paceline in the folder that scripts/package/target_dir.sh prints
 	@scripts/setup.sh build
 	cargo build --release --locked
 
 demo: ## ten stations, five schemes, simulated and with this host's TCP
 	@scripts/setup.sh demo
 	cargo build --release --locked
-	scripts/demo.sh
+	scripts/draw/demo.sh
 
 # The parts of `make test`, in an order in which each finds what it needs built.
 PARTS = lint unit determinism python book
 
 test: ## everything that CI checks
 	@scripts/setup.sh test
-	@MAKE="$(MAKE)" scripts/parts.sh $(PARTS)
+	@MAKE="$(MAKE)" scripts/check/parts.sh $(PARTS)
 
 quick: ## format, clippy and unit tests of the crates that differ from the last commit
-	@scripts/quick.sh
+	@scripts/check/quick.sh
 
 lint: ## formatting, clippy, licences, prose, documents, and the Python scripts by ruff and mypy
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml >/dev/null
-	scripts/check_wasm.sh
-	scripts/check_licences.sh
+	scripts/check/wasm.sh
+	scripts/check/licences.sh
 	scripts/check_prose.py
 	scripts/check_documents.py
-	scripts/lint_python.sh
+	scripts/check/lint_python.sh
 
 unit: ## unit tests, scripts, swarms; privileged tests where root
 	scripts/unit.sh
 
 wheel: ## the Python package, target/wheels/paceline-*.whl
 	@scripts/setup.sh wheel
-	scripts/wheel.sh
+	python/wheel.sh
 
 python: ## the Python package's tests and the examples of its documentation, with the build of `make unit`
 	cargo test --locked --workspace --no-run
-	scripts/test_python.sh
+	scripts/check/test_python.sh
 
 wheel-test: ## the same tests with the installed wheel
 	$(MAKE) --no-print-directory wheel
 	@scripts/setup.sh test
 	cargo build --release --locked
-	PACELINE_WHEEL=yes scripts/test_python.sh
+	PACELINE_WHEEL=yes scripts/check/test_python.sh
 
 .PHONY: notebooks
 notebooks: ## the outputs that stand in docs/notebooks, with the build of `make unit`
 	cargo test --locked --workspace --no-run
-	scripts/test_python.sh --notebooks
+	scripts/check/test_python.sh --notebooks
 
 bench-python: ## the Python package: import, CPU beside the command line, a million rows in pandas, cores
 	cargo build --release --locked
 	$(MAKE) --no-print-directory wheel
 	@scripts/setup.sh test
 	target/python/bin/python -m pip install --quiet --force-reinstall --no-deps target/wheels/paceline-*.whl
-	target/python/bin/python scripts/python_bench.py $(TARGET)/release/paceline
+	target/python/bin/python scripts/measure/python_bench.py $(TARGET)/release/paceline
 
 privileged: ## tests that need root, failing where they cannot run
 	PACELINE_REQUIRE_PRIVILEGED=1 scripts/unit.sh -p paceline-cli --test main
@@ -75,7 +75,7 @@ police-cost: ## ns of the ACK policer's kernel programs for a packet, at 1 to 10
 
 police-grid: ## the safe ACK policer over 144 links: goodput, retransmissions, drops; an hour, idle, root
 	cargo build --release --locked
-	scripts/police/grid.py
+	scripts/measure/police/grid.py
 
 police-router: ## ACK rate control before a router, as published, measured, to police-router/; 10 minutes, idle, root
 	cargo build --release --locked
@@ -106,7 +106,7 @@ bench: ## simulated seconds per CPU second, nanoseconds per packet
 .PHONY: bench-build
 bench-build: ## seconds and CPU time of the builds, and what the quicker one costs in speed; idle, 15 minutes
 	@scripts/setup.sh build
-	scripts/build_cost.py
+	scripts/measure/build_cost.py
 
 bench-gateway: ## CPU per GB beside kernel, HAProxy and PEPsal, scale, 5G rates, gains; idle machine, root
 	@scripts/setup.sh test
@@ -145,22 +145,22 @@ docs: ## docs/scenario.md, the JSON schema of scenarios, and the tables of figur
 	cargo build --locked -p paceline-cli
 	$(TARGET)/debug/paceline check --reference > docs/scenario.md
 	$(TARGET)/debug/paceline check --schema > docs/scenario.schema.json
-	scripts/draw_tables.py
+	scripts/draw/draw_tables.py
 
 book: ## the documentation as a site with search, target/site/index.html, and its links
 	@command -v mdbook >/dev/null || scripts/setup.sh book
 	mdbook build
-	scripts/check_site.py
+	scripts/check/site_links.py
 
 site: ## the book, with the simulator as the page try/
 	@scripts/setup.sh build
 	$(MAKE) --no-print-directory book
-	scripts/web.sh
+	web/build.sh
 	rm -rf target/site/try && cp -R target/web target/site/try
 
 web: ## the simulator in the browser, target/web, for any server of static files
 	@scripts/setup.sh web
-	scripts/web.sh
+	web/build.sh
 
 web-test: web ## the bytes of every built-in scenario beside the program's, and the page in Chromium
 	cargo build --release --locked

@@ -13,7 +13,7 @@
 - A release in CHANGELOG.md has at most a dozen entries; CITATION.cff names the version of Cargo.toml.
 - Every word of docs/glossary.md stands in the code or the documents beside it, and has a meaning.
 - Tables of measured figures are those of docs/figures, and tables of tests those of the comments at the tests
-  (scripts/draw_tables.py).
+  (scripts/draw/draw_tables.py).
 - Eight questions of a new user are found by the headings of the documents.
 - The table of measured networks in docs/validation.md is that of docs/figures/measured, the folder of
   `paceline reproduce measured`.
@@ -28,11 +28,12 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPOSITORY / "scripts/draw"))
 import draw_tables
 from published_table import table as published_lines
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-# Two pages of A4 with 55 lines each (chosen: a usual page of plain text in 10-point type).
+# Two pages of A4 with 55 lines each (a usual page of plain text in 10-point type).
 ARCHITECTURE_LINES = 110
 RELEASE_ENTRIES = 12
 SECTIONS = ["Context", "Decision", "Alternatives", "Consequence"]
@@ -237,7 +238,7 @@ def measured() -> Iterator[str]:
     """The table of measured networks, unless it is that of its file."""
     page = (REPOSITORY / "docs/validation.md").read_text(encoding="utf-8")
     if "\n".join(published_lines(REPOSITORY / "docs/figures/measured")) not in page:
-        yield "docs/validation.md: its table is not that of scripts/published_table.py docs/figures/measured"
+        yield "docs/validation.md: its table is not that of scripts/draw/published_table.py docs/figures/measured"
 
 
 def main() -> int:

@@ -42,7 +42,7 @@ def error_in(output: str) -> str:
 
 def built_program() -> str:
     """The release build of the program, in cargo's folder of builds."""
-    folder = run(str(pathlib.Path(__file__).parent.parent / "target_dir.sh")).strip()
+    folder = run(str(pathlib.Path(__file__).parent.parent / "package" / "target_dir.sh")).strip()
     return f"{folder}/release/paceline"
 
 

@@ -1,10 +1,10 @@
 # The environment in which program, extension module and page are built for hand-out, read by build.sh,
-# scripts/wheel.sh and scripts/web.sh from the repository's root. The first two compile the same crates for
+# python/wheel.sh and web/build.sh from the repository's root. The first two compile the same crates for
 # the host (build scripts, procedural macros) with the same flags, and so share them. Two builds in different
 # folders give the same bytes: the time is that of the commit, and paths of the build are mapped away, by
 # rustc.sh and CFLAGS.
 PATH="$PWD/target/python/bin:$HOME/.cargo/bin:$PATH"
-target_dir=$(scripts/target_dir.sh)
+target_dir=$(scripts/package/target_dir.sh)
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 maps="-ffile-prefix-map=$PWD=/paceline -ffile-prefix-map=$target_dir=/target -ffile-prefix-map=$cargo_home=/cargo"
 # Without git's history, 1980-01-01: the earliest time in a wheel (ZIP).

@@ -20,17 +20,17 @@ rm -rf dist
 mkdir -p dist
 
 took() { echo "$1: $(($(date +%s) - start)) s" >&2; }
-web() { scripts/web.sh >target/web.log 2>&1 && took "page in the browser"; }
+web() { web/build.sh >target/web.log 2>&1 && took "page in the browser"; }
 web &
 web=$!
 trap 'kill $web 2>/dev/null || true' EXIT
 scripts/package/deb.sh "$arch"
 scripts/package/tarball.sh "$arch"
 took "package and archive"
-scripts/wheel.sh "target/package/$arch/paceline"
+python/wheel.sh "target/package/$arch/paceline"
 took wheel
 mdbook build
-scripts/check_site.py
+scripts/check/site_links.py
 wait $web || { cat target/web.log >&2; exit 1; }
 trap - EXIT
 rm -rf target/site/try

@@ -4,6 +4,7 @@
 
 mod commands;
 mod failure;
+mod imported;
 mod output;
 mod progress;
 mod quantity;

@@ -1,7 +1,7 @@
 //! The scenario that a command's arguments name, and its rate on the access network.
 
-use crate::commands::trace::imported;
 use crate::failure::{Failure, Outcome};
+use crate::imported::imported;
 use crate::{output, quantity};
 use clap::Args;
 use paceline_import::Options;

@@ -1,4 +1,5 @@
-//! `scripts/explain_grid.py`, in short: causes of random settings that are known, at three capture points.
+//! `scripts/measure/explain_grid.py`, in short: causes of random settings that are known, at three capture
+//! points.
 
 use crate::common::{PACELINE, run, time_limit};
 use std::process::Command;
@@ -8,7 +9,7 @@ const SEEDS: [&str; 2] = ["61", "62"];
 
 #[test]
 fn random_settings_have_their_known_causes() {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/explain_grid.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/measure/explain_grid.py");
     for seed in SEEDS {
         let [timeout, options @ ..] = time_limit();
         let mut command = Command::new(timeout);

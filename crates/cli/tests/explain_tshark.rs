@@ -1,5 +1,5 @@
-//! `paceline explain` beside Wireshark's analysis of the same captures, by `scripts/explain_tshark.py`. Needs
-//! `tshark`; without it the test says so and ends.
+//! `paceline explain` beside Wireshark's analysis of the same captures, by
+//! `scripts/measure/explain_tshark.py`. Needs `tshark`; without it the test says so and ends.
 
 use crate::common::{PACELINE, TestDir, has_program, run};
 use std::io::Write as _;
@@ -21,7 +21,7 @@ fn retransmissions_and_round_trips_are_those_of_wireshark() {
         return;
     }
     let dir = TestDir::new();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/explain_tshark.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/measure/explain_tshark.py");
     let mut compare = Command::new("python3");
     compare.current_dir(dir.path()).args([script, PACELINE]);
     for (index, (link, station)) in SCENARIOS.into_iter().enumerate() {

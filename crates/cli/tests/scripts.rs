@@ -12,7 +12,7 @@ fn root() -> PathBuf {
 #[test]
 fn the_folder_of_builds_is_asked_of_cargo() {
     let folder = |set: &[(&str, &str)]| {
-        let mut command = Command::new(root().join("scripts/target_dir.sh"));
+        let mut command = Command::new(root().join("scripts/package/target_dir.sh"));
         command.env_remove("CARGO_TARGET_DIR").env_remove("CARGO_BUILD_TARGET_DIR").envs(set.iter().copied());
         let output = run(&mut command);
         assert_eq!(output.code, 0, "{output:?}");
@@ -28,7 +28,7 @@ fn the_folder_of_builds_is_asked_of_cargo() {
 fn a_users_first_ten_minutes_work() {
     let dir = TestDir::new();
     let mut command = Command::new("timeout");
-    command.arg(HANG_GUARD.as_secs().to_string()).arg(root().join("scripts/ten_minutes.sh"));
+    command.arg(HANG_GUARD.as_secs().to_string()).arg(root().join("scripts/check/ten_minutes.sh"));
     let output = run(command.args([PACELINE, "first"]).current_dir(dir.path()));
     assert_eq!(output.code, 0, "{output:?}");
     for folder in ["plain", "filtered", "grid"] {
@@ -44,7 +44,7 @@ fn a_users_first_ten_minutes_work() {
 #[test]
 fn the_pictures_of_the_places_are_up_to_date() {
     if have_programs(&["python3"]) {
-        let output = run(Command::new(root().join("scripts/draw_places.py")).arg("--check"));
+        let output = run(Command::new(root().join("scripts/draw/draw_places.py")).arg("--check"));
         assert_eq!(output.code, 0, "{output:?}");
     }
 }
@@ -52,7 +52,7 @@ fn the_pictures_of_the_places_are_up_to_date() {
 #[test]
 fn no_script_assumes_the_folder_of_builds() {
     let mut files = vec![root().join("Makefile")];
-    for folder in ["scripts", "scripts/gateway"] {
+    for folder in ["scripts", "scripts/check", "scripts/draw", "scripts/gateway", "scripts/measure"] {
         let entries = std::fs::read_dir(root().join(folder)).unwrap();
         files.extend(entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()));
     }

@@ -2,9 +2,9 @@
 //! trip.
 
 use crate::halves::Half;
+use crate::hop_limits::HopLimits;
 use crate::segment::{Options, Segment};
 use crate::sender::Sender;
-use crate::signs::middlebox::HopLimits;
 use paceline_net::{Duration, Instant, SeqNumber, TcpFlags};
 use std::collections::VecDeque;
 use std::net::SocketAddr;

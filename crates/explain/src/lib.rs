@@ -16,6 +16,7 @@
 pub mod causes;
 mod connection;
 mod halves;
+mod hop_limits;
 mod quantiles;
 pub mod report;
 pub mod segment;

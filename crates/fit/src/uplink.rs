@@ -1,7 +1,7 @@
 //! Packets that met an idle uplink, in an idle cell: their round trips by side of the capture point.
 
 use crate::capture::{Captures, Data, Flow};
-use crate::estimate::delays::Half;
+use crate::estimate::delays::{Half, Idle};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -15,20 +15,6 @@ const RELEASED: u64 = 5_000_000;
 const LONGEST: u64 = 1_000_000_000;
 /// Round trips below which no radio is between the point and the end, ns. Chosen: no radio has a shorter one.
 const NEAR: u64 = 1_500_000;
-
-/// Round trips of one client: time of passing and of being back, ns.
-#[derive(Clone, Debug)]
-pub struct Idle {
-    /// The end to which they went: 0 client, 1 server.
-    pub to: usize,
-    /// The round trips.
-    pub trips: Vec<(u64, u64)>,
-    /// Those of them that the far end answered at once: requests, and data of two segments or more, whose
-    /// acknowledgment is not delayed (RFC 9293 §3.8.6.3).
-    pub prompt: Vec<(u64, u64)>,
-    /// Handshakes. Their packets are shorter than requests, and need fewer grants.
-    pub handshakes: Vec<(u64, u64)>,
-}
 
 /// The round trips through idle uplinks at a point: of data of servers and the client's acknowledgment, of
 /// data of a client and the server's, of requests and their answers, and of handshakes.

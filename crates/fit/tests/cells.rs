@@ -1,5 +1,6 @@
-//! Fits of simulated cells at random capture points, against the cells themselves. `scripts/fit_grid.py` does
-//! the same with more kinds of cells, captures between both ends, and the TCP of the host.
+//! Fits of simulated cells at random capture points, against the cells themselves.
+//! `scripts/measure/fit_grid.py` does the same with more kinds of cells, captures between both ends, and the
+//! TCP of the host.
 
 use paceline_fit::{Estimate, Fitter};
 use paceline_net::{Instant, Packet, wire};

@@ -9,9 +9,10 @@ use super::notes::Notes;
 use super::options::Options;
 use super::plausible;
 use super::rows::Rows;
+use super::text::clock;
 use super::text::numbers::{number, shown};
 use super::text::table::{Table, is_value};
-use super::time::{self, clock};
+use super::time;
 use super::units::RateUnit;
 
 /// Reads a table.

@@ -23,17 +23,18 @@ const WINDOW: usize = 1000;
 /// chosen such that a file of milliseconds, mahimahi's unit, is taken for one unless another unit is a good
 /// part of a decade more usual.
 const SHORT_WEIGHT: f64 = 0.3;
-/// Chosen: see above. Traces above an hour are rare.
+/// Part of the score, decades. Traces above an hour are rare.
 const HOUR_SCORE: f64 = 0.6;
-/// Chosen: see above. Whole numbers in a unit other than ms.
+/// Part of the score, decades. Whole numbers in a unit other than ms.
 const FINE_SCORE: f64 = 0.8;
-/// Chosen: see above. Whole seconds are too coarse for opportunities.
+/// Part of the score, decades. Whole seconds are too coarse for opportunities.
 const WHOLE_SECONDS_SCORE: f64 = 1.0;
-/// Chosen: see above. Fractions of microseconds are rare.
+/// Part of the score, decades. Fractions of microseconds are rare.
 const FRACTION_SCORE: f64 = 1.8;
-/// Chosen: see above. Steps of one are missing: the clock is finer than the unit.
+/// Part of the score, decades. Steps of one are missing: the clock is finer than the unit.
 const COARSE_SCORE: f64 = 0.5;
-/// Chosen: see above. Steps of one and equal times are frequent: in us they are bursts above 10 Gb/s.
+/// Part of the score, decades. Steps of one and equal times are frequent: in us they are bursts above
+/// 10 Gb/s.
 const TICKS_SCORE: f64 = 1.0;
 /// Difference of scores below which another unit is named too. Chosen: a factor of three.
 const CLOSE: f64 = 0.5;

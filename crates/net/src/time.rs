@@ -14,7 +14,7 @@ pub struct Duration(u64);
 impl Instant {
     /// The start of the run, by definition 0 ns.
     pub const ZERO: Self = Self(0);
-    /// Later than every instant that occurs. Chosen: the largest value.
+    /// Later than every instant that occurs.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The instant `ns` nanoseconds after the start.
@@ -52,7 +52,7 @@ impl Instant {
 impl Duration {
     /// The empty span, by definition.
     pub const ZERO: Self = Self(0);
-    /// Longer than every span that occurs. Chosen: the largest value.
+    /// Longer than every span that occurs.
     pub const MAX: Self = Self(u64::MAX);
 
     /// A span of `ns` nanoseconds.

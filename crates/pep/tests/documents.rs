@@ -1,5 +1,5 @@
 //! The reasons to keep an ACK belong to the rules of docs/ack-filter.md. Rules, hazards and invariants of the
-//! documents name their tests by comments `// keeps:` at the tests (scripts/draw_tables.py).
+//! documents name their tests by comments `// keeps:` at the tests (scripts/draw/draw_tables.py).
 
 use paceline_pep::KeepReason;
 

@@ -1,5 +1,5 @@
-//! The converter `scripts/packetdrill.py`: of two small .pkt files of our own, one becomes a script that
-//! holds, the other a reason.
+//! The converter `scripts/check/packetdrill.py`: of two small .pkt files of our own, one becomes a script
+//! that holds, the other a reason.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 fn a_pkt_file_becomes_a_script_that_holds_or_a_reason() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packetdrill");
-    let converter = root.join("../../scripts/packetdrill.py");
+    let converter = root.join("../../scripts/check/packetdrill.py");
     let mut python = Command::new("python3");
     python.arg(converter).arg(root.join("tests/packetdrill")).arg("--no-run").arg("--out").arg(&out);
     let Ok(run) = python.output() else {

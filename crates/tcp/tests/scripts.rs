@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     }
     let matches =
         |name: &str, filter: &String| if exact { name == filter } else { name.contains(filter.as_str()) };
-    // Other scripts than the repository's: those that scripts/packetdrill.py writes.
+    // Other scripts than the repository's: those that scripts/check/packetdrill.py writes.
     let root = std::env::var_os("PACELINE_SCRIPTS")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts"), PathBuf::from);
     let all = script::find(&root);

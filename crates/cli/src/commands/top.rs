@@ -132,9 +132,9 @@ fn page(before: &Snapshot, now: &Snapshot, history: &mut History) -> String {
         status.server,
         status.mobile,
         status.uptime,
-        match (status.draining, status.aside) {
+        match (status.draining, status.paused) {
             (true, _) => "  STOPPING",
-            (false, true) => "  ASIDE",
+            (false, true) => "  PAUSED",
             (false, false) => "",
         },
         if status.filter_stopped.is_some() { "  ACK FILTER STOPPED" } else { "" },
@@ -236,7 +236,7 @@ mod tests {
             workers: 1,
             uptime,
             draining: false,
-            aside: false,
+            paused: false,
             guarded: true,
             filter_stopped: None,
             notes: Vec::new(),

@@ -77,7 +77,7 @@ fn the_gateway_pauses_while_the_bridge_has_a_third_port() {
     let mut gateway = testbed.gateway(&testbed.config(""));
     let flows = || {
         let status = testbed.status();
-        (counter(&status["counters"], "flows"), status["flows"].as_u64(), status["aside"].as_bool())
+        (counter(&status["counters"], "flows"), status["flows"].as_u64(), status["paused"].as_bool())
     };
     testbed.download("file", HTTP);
     assert_eq!((flows().0, flows().2), (1, Some(false)));

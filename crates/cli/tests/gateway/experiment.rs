@@ -141,7 +141,7 @@ fn harm_stops_acceleration_until_the_configuration_is_read_again() {
     assert_eq!(row(&found, Some("100 kB to 1 MB"), "goodput")["finding"], "worse", "{found}");
     assert!(found["report"]["look"].as_u64() < Some(10), "{found}");
     assert_eq!(metric(&testbed, "paceline_experiment_harmful"), 1.0);
-    let is_off = |status: &Value| status["flows"] == 0 && status["aside"] == true;
+    let is_off = |status: &Value| status["flows"] == 0 && status["paused"] == true;
     wait_for("the connections to be detached", || is_off(&testbed.status()).then_some(()));
     assert_eq!(testbed.status()["switched_off"], true);
     assert_eq!(devices.finish().code, 0);
@@ -154,7 +154,7 @@ fn harm_stops_acceleration_until_the_configuration_is_read_again() {
     let refused = testbed.control(&["experiment", "--share", "50%", "--for", "1h"]);
     assert!(refused.code == 1 && refused.stderr.contains("reload"), "{refused:?}");
     assert_eq!(testbed.control(&["reload"]).code, 0);
-    wait_for("acceleration to be on", || (testbed.status()["aside"] == false).then_some(()));
+    wait_for("acceleration to be on", || (testbed.status()["paused"] == false).then_some(()));
     assert_eq!(download(&testbed, 1).finish().code, 0);
     assert!(testbed.counter("flows") > 0);
     testbed.stop(gateway);

@@ -47,7 +47,7 @@ fn routed_mode_pauses_behind_a_firewall_that_drops_early_acknowledgments() {
     wait_for_message(&mut gateway, "accelerating again");
     testbed.download("file", URL);
     std::thread::sleep(Duration::from_secs(1));
-    assert_eq!((testbed.counter("flows"), testbed.status()["aside"].as_bool()), (flows + 1, Some(false)));
+    assert_eq!((testbed.counter("flows"), testbed.status()["paused"].as_bool()), (flows + 1, Some(false)));
     let (sent, left) = (testbed.counter("acks-out"), testbed.counter("acks-left"));
     assert!(left > 0 && left <= sent, "{left} of {sent}");
     testbed.stop(gateway);
@@ -75,10 +75,10 @@ fn bridge_mode_pauses_while_its_frames_pass_a_firewall_that_follows_connections(
         let rules = "table ip own {\nchain forward {\ntype filter hook forward priority 0;\nct state invalid drop\n}\n}\n";
         testbed.dir.write("rules.nft", rules);
         testbed.shell(&testbed.middlebox, "nft -f rules.nft");
-        wait_for("the gateway to pause", || (testbed.status()["aside"] == true).then_some(()));
+        wait_for("the gateway to pause", || (testbed.status()["paused"] == true).then_some(()));
         testbed.download("file", HTTP);
         testbed.shell(&testbed.middlebox, &format!("echo 0 > {calls}"));
-        wait_for("the gateway to resume", || (testbed.status()["aside"] == false).then_some(()));
+        wait_for("the gateway to resume", || (testbed.status()["paused"] == false).then_some(()));
     }
     let counters = testbed.stop(gateway);
     assert_eq!(counter(&counters, "flows-reset"), 0, "{counters}");

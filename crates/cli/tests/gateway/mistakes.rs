@@ -242,7 +242,7 @@ fn the_gateway_pauses_while_a_port_is_not_in_the_bridge() {
         testbed.shell(&testbed.middlebox, &format!("ip link set {port} nomaster"));
         let message = format!("{port} is in no bridge any more; the kernel forwards meanwhile");
         wait_for_message(&mut gateway, &message);
-        assert_eq!(testbed.status()["aside"], true);
+        assert_eq!(testbed.status()["paused"], true);
         testbed.shell(&testbed.middlebox, &format!("ip link set {port} master paceline0"));
         wait_for_messages(&mut gateway, "the problem is gone", n);
         wait_for("an accelerated connection", || testbed.accelerates("file", HTTP).then_some(()));

@@ -57,7 +57,9 @@ pub fn signs(connection: &Connection) -> Vec<(Sign, String)> {
             );
             (Sign::SplitConnection, text)
         }));
-        if let Some((first, other)) = connection.hop_limits[end].changed() {
+        let limits = connection.hop_limits[end];
+        let (changed, all) = limits.changed();
+        if let Some((first, other)) = limits.both().filter(|_| is_most(changed, all)) {
             signs.push((
                 Sign::SplitConnection,
                 format!("the {name}'s handshake has a TTL of {first}, its data one of {other}"),
@@ -139,30 +141,4 @@ fn tracks_window(sender: &Sender) -> Option<String> {
 
 fn is_most(part: u64, all: u64) -> bool {
     part >= LEAST_SEEN && 2 * part > all
-}
-
-/// The TTLs or hop limits of one end.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct HopLimits {
-    handshake: Option<u8>,
-    other: Option<u8>,
-    same: u64,
-    changed: u64,
-}
-
-impl HopLimits {
-    /// A segment of the end.
-    pub fn add(&mut self, ttl: u8, is_syn: bool) {
-        if is_syn {
-            self.handshake = Some(ttl);
-        } else if self.handshake.is_some_and(|handshake| handshake != ttl) {
-            (self.changed, self.other) = (self.changed + 1, Some(ttl));
-        } else {
-            self.same += 1;
-        }
-    }
-    /// Both values, if most segments have another one than the handshake.
-    fn changed(&self) -> Option<(u8, u8)> {
-        self.handshake.zip(self.other).filter(|_| is_most(self.changed, self.changed + self.same))
-    }
 }

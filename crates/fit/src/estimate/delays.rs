@@ -6,7 +6,6 @@
 
 use super::{Confidence, Estimate};
 use crate::capture::{Captures, Flow};
-use crate::uplink::Idle;
 
 /// Round trips on an idle path for a claim, and for high confidence. Chosen: the least of so many is within
 /// an eighth and a twentieth of a period from its start.
@@ -28,6 +27,20 @@ const WIRED_SHARE: usize = 5;
 pub struct Half {
     /// Time of passing and round trip, ns.
     pub samples: Vec<(u64, u64)>,
+}
+
+/// Round trips of one client: time of passing and of being back, ns.
+#[derive(Clone, Debug)]
+pub struct Idle {
+    /// The end to which they went: 0 client, 1 server.
+    pub to: usize,
+    /// The round trips.
+    pub trips: Vec<(u64, u64)>,
+    /// Those of them that the far end answered at once: requests, and data of two segments or more, whose
+    /// acknowledgment is not delayed (RFC 9293 §3.8.6.3).
+    pub prompt: Vec<(u64, u64)>,
+    /// Handshakes. Their packets are shorter than requests, and need fewer grants.
+    pub handshakes: Vec<(u64, u64)>,
 }
 
 /// Both halves at a capture point: towards clients, towards servers.

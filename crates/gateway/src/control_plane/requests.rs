@@ -26,7 +26,7 @@ pub enum WorkerRequest {
     Drain(Duration),
     /// Pause: take no new connections, detach the others as for [`WorkerRequest::Drain`] within this
     /// time, and then leave everything to the kernel. None: work normally again.
-    Aside(Option<Duration>),
+    Pause(Option<Duration>),
     /// Stop at once: connections with exposure are reset.
     Abort,
     /// Send counters, gauges and histograms.

@@ -125,7 +125,7 @@ pub struct Status {
     pub draining: bool,
     /// The gateway leaves everything to the kernel because it cannot work between its interfaces.
     #[serde(default)]
-    pub aside: bool,
+    pub paused: bool,
     /// A guardian process runs.
     pub guarded: bool,
     /// The finding for which the ACK filter was switched off.

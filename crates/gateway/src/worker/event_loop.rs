@@ -84,7 +84,7 @@ pub struct Worker {
     overloaded_until: Instant,
     draining_until: Option<Instant>,
     /// The kernel is to forward everything for the time being.
-    aside: bool,
+    paused: bool,
     /// A port of the bridge does not forward: frames are discarded, as the bridge does.
     halted: Arc<AtomicBool>,
     was_halted: bool,
@@ -133,7 +133,7 @@ impl Worker {
             losses_checked_at: Instant::ZERO,
             overloaded_until: Instant::ZERO,
             draining_until: None,
-            aside: false,
+            paused: false,
             halted: Arc::default(),
             was_halted: false,
             requested_at: Instant::ZERO,
@@ -340,8 +340,8 @@ impl Worker {
         }
         if now.since(self.heartbeat_at) >= HEARTBEAT_INTERVAL {
             self.heartbeat_at = now;
-            let takes_no_new = self.overloaded_until > now || self.draining_until.is_some() || self.aside;
-            let away = self.aside && self.engine.flow_count() == 0;
+            let takes_no_new = self.overloaded_until > now || self.draining_until.is_some() || self.paused;
+            let away = self.paused && self.engine.flow_count() == 0;
             if away {
                 self.engine.release();
             }
@@ -379,8 +379,8 @@ impl Worker {
                 // engine's own limit, which resets them, is later.
                 self.engine.drain(now, limit + HEARTBEAT_INTERVAL * 20);
             }
-            WorkerRequest::Aside(limit) if self.draining_until.is_none() => {
-                self.aside = limit.is_some();
+            WorkerRequest::Pause(limit) if self.draining_until.is_none() => {
+                self.paused = limit.is_some();
                 match limit {
                     Some(limit) => {
                         self.engine.release();
@@ -389,7 +389,7 @@ impl Worker {
                     None => self.engine.resume(),
                 }
             }
-            WorkerRequest::Aside(_) | WorkerRequest::Abort => {}
+            WorkerRequest::Pause(_) | WorkerRequest::Abort => {}
             // The requester may have disconnected.
             WorkerRequest::Snapshot(answer) => drop(answer.send(self.snapshot())),
             WorkerRequest::Flows(from, answer) => drop(answer.send(self.engine.flows(from))),

@@ -3,9 +3,9 @@
 
 use super::numbers::{has_thousands, number, shown};
 use super::unpack::MAX_LINES;
+use super::{clock, zone};
 use crate::names::is_known;
 use crate::notes::Notes;
-use crate::time::{clock, zone};
 use std::borrow::Cow;
 
 /// Rows of a file.
@@ -19,10 +19,9 @@ pub struct Table {
     lines: Vec<usize>,
 }
 
-/// Begins of comments, and the separators from the most to the least certain. Chosen: those of published
-/// traces, and of spreadsheets.
+/// Begins of comments: those of published traces.
 const COMMENTS: [&str; 3] = ["#", "//", "%"];
-/// Chosen: see above.
+/// Separators from the most to the least certain: those of published traces, and of spreadsheets.
 const SEPARATORS: [char; 3] = ['\t', ';', ','];
 /// Lines of a cell in quotation marks at most. Chosen: longer than notes are; a lone mark joins few lines.
 const CELL_LINES: usize = 20;

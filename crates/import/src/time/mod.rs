@@ -1,19 +1,16 @@
 //! Columns of times: of opportunities of 1504 bytes, as in mahimahi's format, and of the rows of a table.
 
-pub mod clock;
-mod date;
 mod steps;
-pub mod zone;
 
 use super::deliveries::Deliveries;
 use super::names::{is_time, unit_in};
 use super::notes::Notes;
 use super::options::Options;
 use super::plausible::{self, LONGEST_S};
+use super::text::clock::{self, Clock};
 use super::text::numbers::{number, shown};
 use super::text::table::Table;
 use super::units::TimeUnit;
-use clock::Clock;
 use paceline_net::trace::OPPORTUNITY_BYTES;
 
 /// Share of steps that do not fall above which a column is one of times, and its least length. Chosen: half

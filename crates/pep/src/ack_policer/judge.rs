@@ -10,11 +10,11 @@ use paceline_net::TcpFlags;
 /// Rule 15: smallest number of kept ACKs in a round trip and in a window. Chosen: the rule's better value.
 const ACKS_PER_RTT: u64 = 4;
 /// Rule 16: segments that are acknowledged before anything is dropped, at the beginning and after a sign of
-/// loss. Chosen: the rule's value.
+/// loss.
 const SEGMENTS_BEFORE_DROPS: u32 = 64;
 /// Rule 15: a kept ACK acknowledges at most one segment for as many acknowledged since the beginning or the
 /// last sign of loss, so that slow start and a path that loses packets keep their ACKs. Chosen: of 64, 256,
-/// 512 and 1024 by the grid of scripts/police/grid.py; docs/police.md has the figures.
+/// 512 and 1024 by the grid of scripts/measure/police/grid.py; docs/police.md has the figures.
 const SEGMENTS_PER_GAP: u32 = 512;
 /// Rule 16: a gap of this length in ns makes a connection sparse, until this many ACKs came without one.
 /// Chosen: with so few ACKs there is nothing to gain.

@@ -131,9 +131,9 @@ pub fn status(args: &TableArgs) -> Outcome {
 }
 
 fn status_text(status: &Status) -> String {
-    let state = match (status.draining, status.aside) {
+    let state = match (status.draining, status.paused) {
         (true, _) => "stopping",
-        (false, true) => "running, aside,",
+        (false, true) => "running, paused,",
         (false, false) => "running",
     };
     let guardian = if status.guarded { "is running" } else { "is missing" };

@@ -157,9 +157,9 @@ fn check_interfaces(control_plane: &ControlPlane, problem: &mut Option<String>) 
     if found == *problem {
         return;
     }
-    let aside = if control_plane.is_aside() { "; the kernel forwards meanwhile" } else { "" };
+    let meanwhile = if control_plane.is_paused() { "; the kernel forwards meanwhile" } else { "" };
     match &found {
-        Some(problem) => say(Level::Warning, "aside", &format!("{problem}{aside}")),
+        Some(problem) => say(Level::Warning, "paused", &format!("{problem}{meanwhile}")),
         None => say(Level::Notice, "resumed", "the problem is gone; accelerating again"),
     }
     *problem = found;

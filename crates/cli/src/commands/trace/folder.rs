@@ -1,7 +1,8 @@
 //! Folders of traces: files that are none lie beside them, are named on stderr, and are left out.
 
-use super::file::{Form, imported, write};
+use super::file::{Form, write};
 use crate::failure::{Failure, Outcome};
+use crate::imported::imported;
 use crate::output;
 use anyhow::Context;
 use paceline_import::{Options, is_foreign};

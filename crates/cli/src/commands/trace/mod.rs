@@ -6,9 +6,9 @@ mod file;
 mod folder;
 mod survey;
 
-pub use self::file::imported;
 use self::file::{Form, write};
 use crate::failure::{Failure, Outcome};
+use crate::imported::imported;
 use crate::output;
 use crate::report;
 use crate::results_folder::write_file;

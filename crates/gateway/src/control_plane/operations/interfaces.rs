@@ -41,9 +41,9 @@ impl ControlPlane {
             }
         };
         self.update_clamp(&config)?;
-        let aside = fit.is_err() || lock(&self.experiments).is_switched_off();
-        if self.aside.swap(aside, Ordering::Relaxed) != aside {
-            self.send_to_all(|| WorkerRequest::Aside(aside.then_some(config.drain)));
+        let paused = fit.is_err() || lock(&self.experiments).is_switched_off();
+        if self.paused.swap(paused, Ordering::Relaxed) != paused {
+            self.send_to_all(|| WorkerRequest::Pause(paused.then_some(config.drain)));
         }
         fit
     }

@@ -107,7 +107,7 @@ pub struct ControlPlane {
     last_snapshots: Mutex<Vec<LastSnapshot>>,
     guardian: Mutex<Option<Guardian>>,
     draining: AtomicBool,
-    aside: AtomicBool,
+    paused: AtomicBool,
     notes: Mutex<Notes>,
     history: Mutex<History>,
     leaving: Mutex<Leaving>,
@@ -158,7 +158,7 @@ impl ControlPlane {
             workers,
             guardian: Mutex::new(guardian),
             draining: AtomicBool::new(false),
-            aside: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
             notes: Mutex::default(),
             history: Mutex::default(),
             leaving: Mutex::default(),
@@ -247,7 +247,7 @@ impl ControlPlane {
             workers: config.workers,
             uptime: clock::now().since(self.started_at).as_secs_f64(),
             draining: self.draining.load(Ordering::Relaxed),
-            aside: self.is_aside(),
+            paused: self.is_paused(),
             guarded: self.is_guarded(),
             filter_stopped: self.filter_stopped().map(|finding| finding.to_string()),
             notes: lock(&self.notes).current().to_vec(),
@@ -266,8 +266,8 @@ impl ControlPlane {
     }
     /// Whether the gateway leaves all connections to the kernel because it cannot work between its
     /// interfaces.
-    pub fn is_aside(&self) -> bool {
-        self.aside.load(Ordering::Relaxed)
+    pub fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::Relaxed)
     }
     fn is_guarded(&self) -> bool {
         lock(&self.guardian).as_ref().is_some_and(Guardian::is_running)

@@ -431,7 +431,11 @@ mod tests {
     #[test]
     fn transfers_are_read_again_and_bad_ones_are_refused() {
         let set = |list: &str, more: &str| {
-            load("list.toml", &format!("[link]\n[link.fixed]\n[[station]]\n{more}transfers = [{list}]\n"), &[])
+            load(
+                "list.toml",
+                &format!("[link]\n[link.fixed]\n[[station]]\n{more}transfers = [{list}]\n"),
+                &[],
+            )
         };
         let list = r#"{ start = "1 s", file = "30 kB", chunk = "10 kB", chunk_interval = "50 ms" }"#;
         let scenario = set(list, "").unwrap();

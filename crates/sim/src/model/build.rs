@@ -77,7 +77,8 @@ impl Model {
             towards_cells = (behind, core_network::CELLS);
         }
         engine.connect(towards_cells, (access, CORE));
-        let sizes = |group: &&Stations| (0..group.connections() as usize).map(|own| group.file_of(own)).collect();
+        let sizes =
+            |group: &&Stations| (0..group.connections() as usize).map(|own| group.file_of(own)).collect();
         let sizes = groups.iter().map(sizes).collect();
         let hosts = Vec::new();
         let (hops_before, kernel, pings) = (hops_before.len(), Default::default(), Vec::new());

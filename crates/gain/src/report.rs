@@ -1,0 +1,257 @@
+//! The result: the capture, the simulation as it is, and each remedy.
+
+use crate::interval::Interval;
+use crate::plan::{Outcome, Plan};
+use crate::remedy::Remedy;
+use serde::Serialize;
+
+/// Ratios of simulated to measured within which the capture counts as reproduced, beyond the interval of the
+/// draws: of the completion time that by which a prediction is judged, of the round trip twice it, since
+/// capture and sender take different samples.
+const COMPLETION: f64 = 1.1;
+const ROUND_TRIP: f64 = 1.2;
+
+/// A gain, by its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The whole interval is of less time.
+    Gain,
+    /// The interval contains no change.
+    Nothing,
+    /// The whole interval is of more time.
+    Loss,
+}
+
+impl Verdict {
+    fn of(change: &Interval) -> Self {
+        match change {
+            change if change.high < 0.0 => Self::Gain,
+            change if change.low > 0.0 => Self::Loss,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// A remedy that does not apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct NotApplicable {
+    /// The remedy.
+    pub remedy: Remedy,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// A remedy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RemedyGain {
+    /// The remedy.
+    pub remedy: Remedy,
+    /// Expected mean completion time, s: the measured one times the ratio of the simulated ones.
+    pub completion_s: Interval,
+    /// Its change; -0.2 is a fifth less.
+    pub completion_change: Interval,
+    /// Expected mean round trip, ms.
+    pub rtt_ms: Option<Interval>,
+    /// Its change.
+    pub rtt_change: Interval,
+    /// What the completion time's interval says.
+    pub verdict: Verdict,
+    /// Simulated transfers that did not end.
+    pub unfinished: usize,
+    /// In words.
+    pub sentence: String,
+}
+
+/// A transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TransferGain {
+    /// Index of its connection in the explanation.
+    pub connection: usize,
+    /// Opening after the first one, s.
+    pub start_s: f64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Measured completion time, s.
+    pub measured_s: f64,
+    /// Simulated completion time, s.
+    pub simulated_s: Interval,
+}
+
+/// The expected gain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gain {
+    /// In words.
+    pub summary: String,
+    /// Whether the simulation reproduces the capture; without it there are no remedies.
+    pub reproduced: bool,
+    /// The congestion control whose simulation is nearest the capture.
+    pub congestion_control: &'static str,
+    /// Draws of the path and of the seed.
+    pub draws: u64,
+    /// Mean completion time, measured, s.
+    pub measured_completion_s: f64,
+    /// The same simulated.
+    pub simulated_completion_s: Interval,
+    /// Mean round trip, measured, ms.
+    pub measured_rtt_ms: Option<f64>,
+    /// The same simulated.
+    pub simulated_rtt_ms: Interval,
+    /// The transfers.
+    pub transfers: Vec<TransferGain>,
+    /// Remedies.
+    pub remedies: Vec<RemedyGain>,
+    /// Remedies that do not apply.
+    pub not_applicable: Vec<NotApplicable>,
+    /// Assumptions of the fitted path.
+    pub assumptions: Vec<String>,
+    /// Statements on what was left out.
+    pub notes: Vec<String>,
+}
+
+const NONE: Interval = Interval { median: f64::NAN, low: f64::NAN, high: f64::NAN };
+
+fn interval(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Interval {
+    Interval::of(&outcomes.iter().map(of).collect::<Vec<_>>()).unwrap_or(NONE)
+}
+
+fn base(plan: &Plan, control: &'static str, as_it_is: &[Outcome]) -> Gain {
+    let transfers = plan.measured.transfers.iter().enumerate().map(|(index, own)| TransferGain {
+        connection: own.connection,
+        start_s: own.start_s,
+        bytes: own.bytes,
+        measured_s: own.completion_s,
+        simulated_s: interval(as_it_is, |outcome| {
+            outcome.completions_s.get(index).copied().unwrap_or(f64::NAN)
+        }),
+    });
+    Gain {
+        summary: String::new(),
+        reproduced: false,
+        congestion_control: control,
+        draws: plan.draws,
+        measured_completion_s: plan.measured.completion_s,
+        simulated_completion_s: interval(as_it_is, Outcome::mean_s),
+        measured_rtt_ms: plan.measured.rtt_ms,
+        simulated_rtt_ms: interval(as_it_is, |outcome| outcome.rtt_ms),
+        transfers: transfers.collect(),
+        remedies: Vec::new(),
+        not_applicable: Vec::new(),
+        assumptions: plan.path.assumptions().to_vec(),
+        notes: plan.measured.notes.clone(),
+    }
+}
+
+/// Whether a measured value is within the interval of the simulated ones, widened by a factor.
+fn within(measured: f64, simulated: &Interval, factor: f64) -> bool {
+    (simulated.low / factor..=simulated.high * factor).contains(&measured)
+}
+
+/// The result that claims nothing, where the simulation does not reproduce the capture.
+pub(crate) fn refusal(plan: &Plan, control: &'static str, as_it_is: &[Outcome]) -> Option<Gain> {
+    let gain = base(plan, control, as_it_is);
+    let differs = |name: &str, measured: f64, of: &Interval, unit: &str| {
+        let Interval { median, low, high } = of;
+        format!("{name} measured {measured:.3} {unit}, simulated {median:.3} {unit} ({low:.3} to {high:.3})")
+    };
+    let mut reasons = Vec::new();
+    if !within(gain.measured_completion_s, &gain.simulated_completion_s, COMPLETION) {
+        let of = &gain.simulated_completion_s;
+        reasons.push(differs("completion time", gain.measured_completion_s, of, "s"));
+    }
+    if let Some(rtt) = gain.measured_rtt_ms.filter(|rtt| !within(*rtt, &gain.simulated_rtt_ms, ROUND_TRIP)) {
+        reasons.push(differs("round trip", rtt, &gain.simulated_rtt_ms, "ms"));
+    }
+    if reasons.is_empty() {
+        return None;
+    }
+    let summary = format!(
+        "the model does not reproduce this capture, so that no gain is claimed: {}",
+        reasons.join("; ")
+    );
+    Some(Gain { summary, ..gain })
+}
+
+fn percent(interval: &Interval) -> String {
+    let Interval { median, low, high } = interval.map(|change| 100.0 * change);
+    format!("{median:+.0}% ({low:+.0}% to {high:+.0}%)")
+}
+
+/// The result with remedies.
+pub(crate) fn gain<'a>(
+    plan: &Plan,
+    control: &'static str,
+    as_it_is: &[Outcome],
+    with: impl Iterator<Item = (Remedy, &'a [Outcome])>,
+    not_applicable: Vec<NotApplicable>,
+) -> Gain {
+    let gain = base(plan, control, as_it_is);
+    // What the simulation as it is lacks is a doubt of the ratio too.
+    let ratio = gain.simulated_completion_s.median / gain.measured_completion_s;
+    let doubt = ratio.max(1.0 / ratio);
+    let remedies: Vec<RemedyGain> =
+        with.map(|(remedy, own)| one(&gain, (remedy, own), as_it_is, doubt)).collect();
+    let summary = summary(plan, &remedies);
+    Gain { summary, reproduced: true, remedies, not_applicable, ..gain }
+}
+
+fn one(gain: &Gain, (remedy, own): (Remedy, &[Outcome]), as_it_is: &[Outcome], doubt: f64) -> RemedyGain {
+    let ratios = |of: fn(&Outcome) -> f64| {
+        let pairs = own.iter().zip(as_it_is).map(|(with, without)| of(with) / of(without));
+        Interval::of(&pairs.collect::<Vec<_>>()).unwrap_or(NONE)
+    };
+    let completion = ratios(Outcome::mean_s);
+    // Draws that are all the same to the nanosecond have no doubt: the remedy does nothing.
+    let does_nothing = completion.low == 1.0 && completion.high == 1.0;
+    let completion = if does_nothing { completion } else { completion.widened(doubt) };
+    let trip = ratios(|outcome| outcome.rtt_ms);
+    let change = completion.map(|ratio| ratio - 1.0);
+    let completion_s = completion.map(|ratio| ratio * gain.measured_completion_s);
+    let rtt_change = trip.map(|ratio| ratio - 1.0);
+    let verdict = Verdict::of(&change);
+    let trip_text = format!("round trip {}", percent(&rtt_change));
+    let times = format!(
+        "{:.2} s in place of {:.2} s, {}",
+        completion_s.median,
+        gain.measured_completion_s,
+        percent(&change)
+    );
+    let name = remedy.name();
+    let sentence = match verdict {
+        Verdict::Gain => format!("{name}: transfers take {times}; {trip_text}"),
+        Verdict::Loss => format!("{name}: transfers would take longer: {times}; {trip_text}"),
+        Verdict::Nothing => format!("{name}: no certain gain of time: {times}; {trip_text}"),
+    };
+    RemedyGain {
+        remedy,
+        completion_s,
+        completion_change: change,
+        rtt_ms: gain.measured_rtt_ms.map(|rtt| trip.map(|ratio| ratio * rtt)),
+        rtt_change,
+        verdict,
+        unfinished: own.iter().map(|outcome| outcome.unfinished).sum(),
+        sentence,
+    }
+}
+
+fn summary(plan: &Plan, remedies: &[RemedyGain]) -> String {
+    let gains = remedies.iter().filter(|own| own.verdict == Verdict::Gain);
+    let best = gains.min_by(|a, b| a.completion_change.median.total_cmp(&b.completion_change.median));
+    if let Some(best) = best {
+        return format!("most is gained by {}", best.sentence);
+    }
+    let why = match plan.cause {
+        "application" => "the application decides when data are sent",
+        "handshake" => "most of the time passes before the first data",
+        "policer" => "a policer decides the rate",
+        "queue" => "the path is full, and carries no more",
+        "pause" => "the path pauses",
+        _ => "no remedy shortens this limit",
+    };
+    let shorter = remedies.iter().filter(|own| own.rtt_change.high < 0.0);
+    let shorter = shorter.min_by(|a, b| a.rtt_change.median.total_cmp(&b.rtt_change.median));
+    let trips = shorter.map_or_else(String::new, |own| {
+        format!("; {} shortens the round trip by {:.0}%", own.remedy.name(), -100.0 * own.rtt_change.median)
+    });
+    format!("nothing to gain in completion time: TCP is {}: {why}{trips}", plan.verdict)
+}

@@ -48,6 +48,10 @@ pub struct Measured {
     pub window: Option<f64>,
     /// Share of the lifetimes in which the application had no data.
     pub application: f64,
+    /// Share of the captured data that are of other clients.
+    pub others: f64,
+    /// Share of the waits above the least round trip that ACKs had on their way, where clocks tell.
+    pub ack_waits: Option<f64>,
     /// Segments of the transfers.
     pub segments: usize,
     /// Statements on what was left out.
@@ -120,6 +124,8 @@ impl Measured {
             rtt_ms: (bytes > 0.0).then(|| timed.iter().map(|(bytes, rtt)| bytes * rtt).sum::<f64>() / bytes),
             window: window.filter(|window| windowed && *window > 0.0),
             application,
+            others: others(captures, (point, client)),
+            ack_waits: ack_waits(&flows, from),
             segments: flows.iter().map(|flow| flow.directions[from].data.len()).sum(),
             transfers,
             notes,
@@ -154,6 +160,48 @@ fn opening(flow: &Flow, from: usize) -> Option<u64> {
 fn report<'a>(explanation: &'a Explanation, flow: &Flow) -> Option<(usize, &'a ConnectionReport)> {
     let [client, server] = flow.ends.map(|end| end.to_string());
     explanation.connections.iter().enumerate().find(|(_, own)| own.client == client && own.server == server)
+}
+
+/// Share of the data at a point that are of other clients.
+fn others(captures: &Captures, (point, client): (usize, IpAddr)) -> f64 {
+    let here = captures.flows.iter().filter(|flow| flow.point == point);
+    let (mut own, mut all) = (0.0, 0.0);
+    for flow in here {
+        let bytes = flow.main().1.bytes as f64;
+        all += bytes;
+        own += if flow.ends[0].ip() == client { bytes } else { 0.0 };
+    }
+    1.0 - own / f64::max(all, 1.0)
+}
+
+/// Longest tick of a timestamp clock that tells where packets wait, ns: Linux has 1 ms.
+const FINE_TICK: f64 = 1.5e6;
+/// Least mean wait that is told apart, ns: ten ticks of that clock.
+const LEAST_WAIT: f64 = 10e6;
+
+/// The receiver's timestamp in an ACK is free of the ACK's own delay: what the round trip has more was that of
+/// the ACK.
+fn ack_waits(flows: &[&Flow], from: usize) -> Option<f64> {
+    let (mut trips, mut ways, mut count) = (0.0, 0.0, 0.0);
+    for flow in flows {
+        let clock = &flow.directions[1 - from].clock;
+        if clock.tick().is_none_or(|tick| tick > FINE_TICK) {
+            continue;
+        }
+        let once = flow.directions[from].data.iter().filter(|data| !data.is_repair && !data.was_repeated);
+        let samples: Vec<(f64, f64)> = once
+            .filter_map(|data| {
+                let trip = data.acked_at?.saturating_sub(data.at) as f64;
+                Some((trip, clock.since_first(data.acked_value?)? - data.at as f64))
+            })
+            .collect();
+        let least = |of: fn(&(f64, f64)) -> f64| samples.iter().map(of).fold(f64::INFINITY, f64::min);
+        let (trip, way) = (least(|own| own.0), least(|own| own.1));
+        trips += samples.iter().map(|own| own.0 - trip).sum::<f64>();
+        ways += samples.iter().map(|own| own.1 - way).sum::<f64>();
+        count += samples.len() as f64;
+    }
+    (trips > LEAST_WAIT * count).then(|| (1.0 - ways / trips).clamp(0.0, 1.0))
 }
 
 /// The transfer of a flow until `end`, and whether there are later data.

@@ -35,6 +35,19 @@ pub struct Draw {
     core_share: f64,
 }
 
+/// What a capture leaves open, of which the simulation nearest to it decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Reading {
+    /// Congestion control of the sender.
+    pub control: &'static str,
+    /// Whether losses that are no claim of the fit are the path's, with a buffer that never overflows where
+    /// its size is not known; else the buffer has the default, and causes them.
+    pub has_losses: bool,
+}
+
+/// Buffer that no transfer fills: the receive window of Linux is 6 MiB.
+const ENDLESS: &str = "16 MB";
+
 /// The path.
 #[derive(Debug)]
 pub struct Path {
@@ -52,6 +65,8 @@ pub struct Path {
     deviations: [f64; 4],
     place_is_known: bool,
     transfers: Vec<Transfer>,
+    /// Losses without a full buffer, percent.
+    loss_percent: f64,
     end_s: f64,
     window: Option<f64>,
 }
@@ -92,6 +107,7 @@ impl Path {
             deviations,
             place_is_known: !is_link || fit.position == Position::Between,
             transfers: measured.transfers.iter().map(transfer).collect(),
+            loss_percent: fit.loss_percent.as_ref().map_or(0.0, |loss| loss.value),
             end_s: LONGER * end_s + AFTER_S,
             window: measured.window,
             fitted,
@@ -120,9 +136,14 @@ impl Path {
         Draw { seed: 1 + number, capacity, buffer, loss, rtt_ms, core_share: stream.uniform() }
     }
     /// The scenario of a replicate with a congestion control and the settings of a remedy.
-    pub fn scenario(&self, draw: &Draw, control: &str, remedy: &[String]) -> Result<Scenario, String> {
-        let mut set = self.settings(draw);
-        set.push(format!("station.tcp.congestion_control={control}"));
+    pub(crate) fn scenario(
+        &self,
+        draw: &Draw,
+        reading: Reading,
+        remedy: &[String],
+    ) -> Result<Scenario, String> {
+        let mut set = self.settings(draw, reading);
+        set.push(format!("station.tcp.congestion_control={}", reading.control));
         if let Some(window) = self.window {
             set.push(format!("station.tcp.receive_buffer={:.0} B", window.max(2000.0)));
             set.push("station.tcp.autotune=false".into());
@@ -139,7 +160,12 @@ impl Path {
         }
         Ok(scenario)
     }
-    fn settings(&self, draw: &Draw) -> Vec<String> {
+    /// Whether both readings of losses differ.
+    pub(crate) fn has_doubtful_losses(&self) -> bool {
+        let claimed = matches!(&self.scenario.access, Access::Link(link) if link.loss_percent > 0.0);
+        self.is_link() && (self.buffer.is_none() || self.loss_percent > 0.0 && !claimed)
+    }
+    fn settings(&self, draw: &Draw, reading: Reading) -> Vec<String> {
         let mut set = vec![format!("run.duration={:.0} ms", 1e3 * self.end_s), "run.warmup=0 s".to_owned()];
         let hop = self.scenario.core.hops.first();
         let (rate, core_ms) =
@@ -162,8 +188,10 @@ impl Path {
                         set.push(format!("link.fixed.uplink_rate={rate:.0} kb/s"));
                     }
                 }
-                if link.loss_percent > 0.0 {
-                    set.push(format!("link.loss_percent={:.5}", (link.loss_percent * draw.loss).min(100.0)));
+                let loss = if reading.has_losses { self.loss_percent } else { link.loss_percent };
+                set.push(format!("link.loss_percent={:.5}", (loss * draw.loss).min(100.0)));
+                if reading.has_losses && buffer.is_none() {
+                    set.push(format!("link.queue={ENDLESS}"));
                 }
                 total * share
             }

@@ -1,7 +1,7 @@
 //! The simulations of an estimate.
 
 use crate::measured::Measured;
-use crate::path::Path;
+use crate::path::{Path, Reading};
 use crate::remedy::Remedy;
 use crate::report::{self, Gain, NotApplicable};
 use paceline_explain::report::Explanation;
@@ -13,9 +13,10 @@ use paceline_sim::{Origin, Summary, simulate};
 /// first of equals, since it is most servers' (Mishra et al., "The Great Internet TCP Congestion Control
 /// Census", 2019).
 const CONTROLS: [&str; 2] = ["cubic", "bbr"];
-/// Draws that choose the congestion control. More change the choice only between controls that behave alike
-/// here.
+/// Draws that choose the reading of a capture. More change the choice only between readings that behave alike.
 const TRIALS: u64 = 3;
+/// A later reading must be nearer than the first by this much: the bound of the fit's capacities.
+const NEARER: f64 = 0.05;
 
 /// One simulation.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +25,7 @@ pub struct Job {
     pub remedy: Option<Remedy>,
     /// Number of the draw.
     pub draw: u64,
-    control: &'static str,
+    reading: Reading,
 }
 
 /// Its figures.
@@ -71,18 +72,28 @@ impl Plan {
     /// Makes the estimate. `each` simulates jobs by [`Self::simulate`], in any order, and returns their
     /// outcomes in the order of the jobs.
     pub fn finish(&self, each: &dyn Fn(&[Job]) -> Result<Vec<Outcome>, String>) -> Result<Gain, String> {
-        let jobs = |remedy, control, draws| {
-            (0..draws).map(move |draw| Job { remedy, draw, control }).collect::<Vec<_>>()
+        let jobs = |remedy, reading, draws| {
+            (0..draws).map(move |draw| Job { remedy, draw, reading }).collect::<Vec<_>>()
         };
-        let trials: Vec<Job> =
-            CONTROLS.iter().flat_map(|control| jobs(None, control, TRIALS.min(self.draws))).collect();
-        let outcomes = each(&trials)?;
-        let distance = |index: usize| {
-            let own = outcomes.chunks(TRIALS.min(self.draws) as usize).nth(index).unwrap_or(&[]);
-            own.iter().map(|outcome| self.distance(outcome)).sum::<f64>()
-        };
-        let control = if distance(1) < distance(0) { CONTROLS[1] } else { CONTROLS[0] };
-        let as_it_is = each(&jobs(None, control, self.draws))?;
+        let losses: &[bool] = if self.path.has_doubtful_losses() { &[false, true] } else { &[false] };
+        let readings: Vec<Reading> = losses
+            .iter()
+            .flat_map(|losses| CONTROLS.map(|control| Reading { control, has_losses: *losses }))
+            .collect();
+        let trials = TRIALS.min(self.draws);
+        let outcomes =
+            each(&readings.iter().flat_map(|reading| jobs(None, *reading, trials)).collect::<Vec<_>>())?;
+        let distances = outcomes
+            .chunks(trials as usize)
+            .map(|own| own.iter().map(|outcome| self.distance(outcome)).sum::<f64>() / trials as f64);
+        let mut best = (readings[0], f64::INFINITY);
+        for (reading, distance) in readings.into_iter().zip(distances) {
+            if distance < best.1 - NEARER {
+                best = (reading, distance);
+            }
+        }
+        let (reading, control) = (best.0, best.0.control);
+        let as_it_is = each(&jobs(None, reading, self.draws))?;
         if let Some(gain) = report::refusal(self, control, &as_it_is) {
             return Ok(gain);
         }
@@ -94,7 +105,7 @@ impl Plan {
             }
         }
         let all: Vec<Job> =
-            apply.iter().flat_map(|remedy| jobs(Some(*remedy), control, self.draws)).collect();
+            apply.iter().flat_map(|remedy| jobs(Some(*remedy), reading, self.draws)).collect();
         let outcomes = each(&all)?;
         let with = apply.iter().copied().zip(outcomes.chunks(self.draws as usize));
         Ok(report::gain(self, control, &as_it_is, with, not_applicable))
@@ -108,11 +119,11 @@ impl Plan {
     /// Simulates one job.
     pub fn simulate(&self, job: &Job) -> Result<Outcome, String> {
         let settings = match job.remedy {
-            Some(remedy) => remedy.settings(&self.path, &self.measured, job.control)?,
+            Some(remedy) => remedy.settings(&self.path, &self.measured, job.reading.control)?,
             None => Vec::new(),
         };
         let draw = self.path.draw(job.draw);
-        let scenario = self.path.scenario(&draw, job.control, &settings)?;
+        let scenario = self.path.scenario(&draw, job.reading, &settings)?;
         let result = simulate(&scenario, draw.seed, None, &mut |_| {});
         let end = scenario.run.duration.as_secs_f64();
         let mut unfinished = 0;

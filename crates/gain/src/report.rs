@@ -11,6 +11,12 @@ use serde::Serialize;
 const COMPLETION: f64 = 1.1;
 const ROUND_TRIP: f64 = 1.2;
 
+/// Share of the waits on the ACKs' way from which on the queue is there: most of them.
+const ACK_WAITS: f64 = 0.5;
+
+/// Share of other clients' data from which on theirs, not the fitted path, may decide: most of them.
+const OTHERS: f64 = 0.5;
+
 /// A gain, by its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -47,7 +53,7 @@ pub struct NotApplicable {
 pub struct RemedyGain {
     /// The remedy.
     pub remedy: Remedy,
-    /// Expected mean completion time, s: the measured one times the ratio of the simulated ones.
+    /// Expected mean completion time, s.
     pub completion_s: Interval,
     /// Its change; -0.2 is a fifth less.
     pub completion_change: Interval,
@@ -162,6 +168,22 @@ pub(crate) fn refusal(plan: &Plan, control: &'static str, as_it_is: &[Outcome]) 
     if let Some(rtt) = gain.measured_rtt_ms.filter(|rtt| !within(*rtt, &gain.simulated_rtt_ms, ROUND_TRIP)) {
         reasons.push(differs("round trip", rtt, &gain.simulated_rtt_ms, "ms"));
     }
+    // The fitted path has no queue for ACKs.
+    if let Some(share) =
+        plan.measured.ack_waits.filter(|share| *share > ACK_WAITS && !plan.measured.is_upload)
+    {
+        let share = 100.0 * share;
+        reasons.push(format!(
+            "{share:.0}% of the waits are those of ACKs on their way, where an ACK filter acts"
+        ));
+    }
+    if plan.measured.others > OTHERS {
+        let share = 100.0 * plan.measured.others;
+        reasons.push(format!(
+            "{share:.0}% of the data are of other clients, and what they share of the path is not known; capture \
+             one client"
+        ));
+    }
     if reasons.is_empty() {
         return None;
     }
@@ -186,28 +208,45 @@ pub(crate) fn gain<'a>(
     not_applicable: Vec<NotApplicable>,
 ) -> Gain {
     let gain = base(plan, control, as_it_is);
-    // What the simulation as it is lacks is a doubt of the ratio too.
-    let ratio = gain.simulated_completion_s.median / gain.measured_completion_s;
-    let doubt = ratio.max(1.0 / ratio);
-    let remedies: Vec<RemedyGain> =
-        with.map(|(remedy, own)| one(&gain, (remedy, own), as_it_is, doubt)).collect();
+    let remedies: Vec<RemedyGain> = with.map(|(remedy, own)| one(&gain, (remedy, own), as_it_is)).collect();
     let summary = summary(plan, &remedies);
     Gain { summary, reproduced: true, remedies, not_applicable, ..gain }
 }
 
-fn one(gain: &Gain, (remedy, own): (Remedy, &[Outcome]), as_it_is: &[Outcome], doubt: f64) -> RemedyGain {
-    let ratios = |of: fn(&Outcome) -> f64| {
-        let pairs = own.iter().zip(as_it_is).map(|(with, without)| of(with) / of(without));
-        Interval::of(&pairs.collect::<Vec<_>>()).unwrap_or(NONE)
+/// The figure with a remedy, given the measured one without it: the simulated ones, adjusted by their
+/// regression on those as it is (Beaumont et al., "Approximate Bayesian computation in population genetics",
+/// 2002). A figure that follows the path follows the measured one; one that follows the seed does not.
+fn adjusted(with: &[f64], as_it_is: &[f64], measured: f64) -> Interval {
+    let logs = |values: &[f64]| values.iter().map(|value| libm::log(*value)).collect::<Vec<f64>>();
+    let (with, without) = (logs(with), logs(as_it_is));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let (of_with, of_without) = (mean(&with), mean(&without));
+    let pairs = || with.iter().zip(&without);
+    let common: f64 = pairs().map(|(a, b)| (a - of_with) * (b - of_without)).sum();
+    let own: f64 = without.iter().map(|b| (b - of_without) * (b - of_without)).sum();
+    // Without scatter all of the difference is one of the model, which both have.
+    let slope = if own > 1e-12 { (common / own).clamp(0.0, 1.0) } else { 1.0 };
+    let target = libm::log(measured);
+    let values: Vec<f64> = pairs().map(|(a, b)| libm::exp(a + slope * (target - b))).collect();
+    let simulated = Interval::of(as_it_is).unwrap_or(NONE);
+    // A measured figure outside of the interval is a doubt of the model.
+    let doubt = (measured / simulated.high).max(simulated.low / measured).max(1.0);
+    Interval::of(&values).unwrap_or(NONE).widened(doubt)
+}
+
+fn one(gain: &Gain, (remedy, own): (Remedy, &[Outcome]), as_it_is: &[Outcome]) -> RemedyGain {
+    let all = |outcomes: &[Outcome], of: fn(&Outcome) -> f64| outcomes.iter().map(of).collect::<Vec<f64>>();
+    let does_nothing = own == as_it_is;
+    let figure = |of: fn(&Outcome) -> f64, measured: f64| match does_nothing {
+        true => Interval { median: measured, low: measured, high: measured },
+        false => adjusted(&all(own, of), &all(as_it_is, of), measured),
     };
-    let completion = ratios(Outcome::mean_s);
-    // Draws that are all the same to the nanosecond have no doubt: the remedy does nothing.
-    let does_nothing = completion.low == 1.0 && completion.high == 1.0;
-    let completion = if does_nothing { completion } else { completion.widened(doubt) };
-    let trip = ratios(|outcome| outcome.rtt_ms);
-    let change = completion.map(|ratio| ratio - 1.0);
-    let completion_s = completion.map(|ratio| ratio * gain.measured_completion_s);
-    let rtt_change = trip.map(|ratio| ratio - 1.0);
+    let completion_s = figure(Outcome::mean_s, gain.measured_completion_s);
+    let change = completion_s.map(|seconds| seconds / gain.measured_completion_s - 1.0);
+    // Without a measured round trip the change is that of the simulations.
+    let trip = gain.measured_rtt_ms.unwrap_or(gain.simulated_rtt_ms.median);
+    let rtt_ms = figure(|outcome| outcome.rtt_ms, trip);
+    let rtt_change = rtt_ms.map(|ms| ms / trip - 1.0);
     let verdict = Verdict::of(&change);
     let trip_text = format!("round trip {}", percent(&rtt_change));
     let times = format!(
@@ -226,7 +265,7 @@ fn one(gain: &Gain, (remedy, own): (Remedy, &[Outcome]), as_it_is: &[Outcome], d
         remedy,
         completion_s,
         completion_change: change,
-        rtt_ms: gain.measured_rtt_ms.map(|rtt| trip.map(|ratio| ratio * rtt)),
+        rtt_ms: gain.measured_rtt_ms.map(|_| rtt_ms),
         rtt_change,
         verdict,
         unfinished: own.iter().map(|outcome| outcome.unfinished).sum(),

@@ -124,7 +124,7 @@ impl Measured {
             rtt_ms: (bytes > 0.0).then(|| timed.iter().map(|(bytes, rtt)| bytes * rtt).sum::<f64>() / bytes),
             window: window.filter(|window| windowed && *window > 0.0),
             application,
-            others: others(captures, (point, client)),
+            others: others_share(captures, (point, client)),
             ack_waits: ack_waits(&flows, from),
             segments: flows.iter().map(|flow| flow.directions[from].data.len()).sum(),
             transfers,
@@ -163,7 +163,7 @@ fn report<'a>(explanation: &'a Explanation, flow: &Flow) -> Option<(usize, &'a C
 }
 
 /// Share of the data at a point that are of other clients.
-fn others(captures: &Captures, (point, client): (usize, IpAddr)) -> f64 {
+fn others_share(captures: &Captures, (point, client): (usize, IpAddr)) -> f64 {
     let here = captures.flows.iter().filter(|flow| flow.point == point);
     let (mut own, mut all) = (0.0, 0.0);
     for flow in here {

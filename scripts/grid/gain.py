@@ -5,7 +5,7 @@
 
 Each network carries a download without the accelerator, which is captured at the servers, and downloads of
 the same size through it, with other seeds of the radio. The gain is predicted from the capture alone. Prints
-the share of captures that are reproduced, and of these the share whose predicted completion time is within
+the share of captures for which a gain is claimed, and of these the share whose predicted completion time is within
 10% of the median one through the accelerator, and of those whose interval excludes 0 the share with the right
 sign.
 """
@@ -141,7 +141,7 @@ def judge(program: str, setting: Setting, folder: Path) -> dict[str, object]:
     row: dict[str, object] = {
         "setting": setting.number, "kind": setting.kind, "without_s": without,
         "measured_s": gain["measured_completion_s"], "simulated_s": gain["simulated_completion_s"]["median"],
-        "with_s": statistics.median(truths), "reproduced": gain["reproduced"],
+        "with_s": statistics.median(truths), "claims": gain["claims"],
     }
     for own in gain["remedies"]:
         if own["remedy"] == "accelerator":
@@ -152,8 +152,8 @@ def judge(program: str, setting: Setting, folder: Path) -> dict[str, object]:
 
 def report(rows: list[dict[str, object]]) -> None:
     """The shares."""
-    claimed = [row for row in rows if row["reproduced"] and "low" in row]
-    print(f"captures reproduced: {len(claimed)} of {len(rows)}")
+    claimed = [row for row in rows if row["claims"] and "low" in row]
+    print(f"captures with a claim: {len(claimed)} of {len(rows)}")
 
     def ratio(row: dict[str, object], key: str) -> float:
         return float(str(row[key])) / float(str(row["with_s"]))

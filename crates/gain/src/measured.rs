@@ -20,7 +20,7 @@ const WINDOWED: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfer {
     /// Index of its connection in the explanation.
-    pub connection: usize,
+    pub connection: Option<usize>,
     /// Opening of the connection after that of the first one, s.
     pub start_s: f64,
     /// Bytes that were acknowledged.
@@ -234,7 +234,7 @@ fn transfer(
         if weight > 0.0 { Some(sum / weight) } else { report.rtt_median_ms }
     };
     let transfer = Transfer {
-        connection: report.map_or(usize::MAX, |(index, _)| index),
+        connection: report.map(|(index, _)| index),
         start_s: start.saturating_sub(first) as f64 / 1e9,
         bytes,
         completion_s: last.saturating_sub(start) as f64 / 1e9 + unseen,

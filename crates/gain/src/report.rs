@@ -14,6 +14,8 @@ const ROUND_TRIP: f64 = 1.2;
 /// Share of the waits on the ACKs' way from which on the queue is there: most of them.
 const ACK_WAITS: f64 = 0.5;
 
+/// Gain up to which there is little to gain: the bound of the fit's capacities.
+const SMALL: f64 = 0.05;
 /// Share of other clients' data from which on theirs, not the fitted path, may decide: most of them.
 const OTHERS: f64 = 0.5;
 
@@ -73,7 +75,7 @@ pub struct RemedyGain {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TransferGain {
     /// Index of its connection in the explanation.
-    pub connection: usize,
+    pub connection: Option<usize>,
     /// Opening after the first one, s.
     pub start_s: f64,
     /// Bytes.
@@ -89,8 +91,8 @@ pub struct TransferGain {
 pub struct Gain {
     /// In words.
     pub summary: String,
-    /// Whether the simulation reproduces the capture; without it there are no remedies.
-    pub reproduced: bool,
+    /// Whether gains are claimed: the simulation reproduces the capture. Else there are no remedies.
+    pub claims: bool,
     /// The congestion control whose simulation is nearest the capture.
     pub congestion_control: &'static str,
     /// Draws of the path and of the seed.
@@ -133,7 +135,7 @@ fn base(plan: &Plan, control: &'static str, as_it_is: &[Outcome]) -> Gain {
     });
     Gain {
         summary: String::new(),
-        reproduced: false,
+        claims: false,
         congestion_control: control,
         draws: plan.draws,
         measured_completion_s: plan.measured.completion_s,
@@ -158,7 +160,10 @@ pub(crate) fn refusal(plan: &Plan, control: &'static str, as_it_is: &[Outcome]) 
     let gain = base(plan, control, as_it_is);
     let differs = |name: &str, measured: f64, of: &Interval, unit: &str| {
         let Interval { median, low, high } = of;
-        format!("{name} measured {measured:.3} {unit}, simulated {median:.3} {unit} ({low:.3} to {high:.3})")
+        format!(
+            "the model does not reproduce this capture: {name} measured {measured:.3} {unit}, simulated {median:.3} \
+             {unit} ({low:.3} to {high:.3})"
+        )
     };
     let mut reasons = Vec::new();
     if !within(gain.measured_completion_s, &gain.simulated_completion_s, COMPLETION) {
@@ -187,10 +192,7 @@ pub(crate) fn refusal(plan: &Plan, control: &'static str, as_it_is: &[Outcome]) 
     if reasons.is_empty() {
         return None;
     }
-    let summary = format!(
-        "the model does not reproduce this capture, so that no gain is claimed: {}",
-        reasons.join("; ")
-    );
+    let summary = format!("no gain is claimed: {}", reasons.join("; "));
     Some(Gain { summary, ..gain })
 }
 
@@ -210,7 +212,7 @@ pub(crate) fn gain<'a>(
     let gain = base(plan, control, as_it_is);
     let remedies: Vec<RemedyGain> = with.map(|(remedy, own)| one(&gain, (remedy, own), as_it_is)).collect();
     let summary = summary(plan, &remedies);
-    Gain { summary, reproduced: true, remedies, not_applicable, ..gain }
+    Gain { summary, claims: true, remedies, not_applicable, ..gain }
 }
 
 /// The figure with a remedy, given the measured one without it: the simulated ones, adjusted by their
@@ -277,6 +279,13 @@ fn summary(plan: &Plan, remedies: &[RemedyGain]) -> String {
     let gains = remedies.iter().filter(|own| own.verdict == Verdict::Gain);
     let best = gains.min_by(|a, b| a.completion_change.median.total_cmp(&b.completion_change.median));
     if let Some(best) = best {
+        if best.completion_change.median > -SMALL {
+            let percent = -100.0 * best.completion_change.median;
+            return format!(
+                "little to gain in completion time: {percent:.0}% at most, by {}",
+                best.remedy.name()
+            );
+        }
         return format!("most is gained by {}", best.sentence);
     }
     let why = match plan.cause {

@@ -58,7 +58,7 @@ fn the_expected_gain_is_that_of_the_network_with_the_remedy() {
     assert!(change.abs() < 0.03, "{change}");
     assert_eq!(gain(&dir, &capture), found, "equal input, equal values on any number of threads");
 
-    let args = ["explain", &capture, "--interface", "servers", "--gain", "--draws", "5", "--out", "out"];
+    let args = ["explain", &capture, "--interface", "servers", "--gain", "--draws", "20", "--out", "out"];
     let text = dir.paceline_ok(&args);
     assert!(text.contains("Expected gain: most is gained by accelerator: transfers take "), "{text}");
     assert!(dir.read("out/report.html").contains("<h2>Expected gain</h2>"));

@@ -4,13 +4,13 @@ use paceline_explain::report::{ConnectionReport, Explanation};
 use paceline_fit::capture::{Captures, Direction, Flow};
 use std::net::IpAddr;
 
-/// Length of the part of a capture that is simulated, s. More costs time and changes a mean over transfers
-/// little: 60 s are a thousand round trips.
+/// Length of the part of a capture that is simulated, s. Chosen: hundreds of round trips, of which more change
+/// a mean little.
 const HORIZON_S: f64 = 60.0;
-/// Most transfers that are simulated, those with most data. Others are noted.
+/// Most transfers that are simulated, those with most data. Chosen: seconds of computing; others are noted.
 const MOST: usize = 200;
 /// Share of the lifetime from which on the application's writing decides: data are simulated as written
-/// evenly over the time.
+/// evenly over the time. Chosen: most of the time.
 const WRITTEN: f64 = 0.5;
 /// Share of the lifetime from which on the receive window is simulated as it was. Below it, a window that
 /// grows as Linux's gives the same times.
@@ -33,7 +33,7 @@ pub struct Transfer {
     pub written_s: Option<f64>,
 }
 
-/// What was measured.
+/// The measured transfers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// Transfers in the order of their opening.
@@ -54,7 +54,7 @@ pub struct Measured {
     pub ack_waits: Option<f64>,
     /// Segments of the transfers.
     pub segments: usize,
-    /// Statements on what was left out.
+    /// Statements on parts that are left out.
     pub notes: Vec<String>,
 }
 

@@ -6,17 +6,19 @@ use paceline_net::{Bytes, Duration, Stream};
 use paceline_sim::Scenario;
 use paceline_sim::scenario::{Access, Transfer};
 
-/// Bounds within which 94 to 100% of the fit's claims are (docs/fit.md), taken as two standard deviations:
-/// 5% of a capacity, 15% of a buffer, and of a round trip 5% or 1 ms.
+/// Bound within which 100% of the fit's capacities are (docs/fit.md), taken as two standard deviations.
 const CAPACITY: f64 = 0.05;
+/// The same of 97% of its buffers (docs/fit.md).
 const BUFFER: f64 = 0.15;
+/// The same of 94% of its round trips (docs/fit.md): the larger of a share and of a time in ms.
 const RTT: f64 = 0.05;
+/// That time (docs/fit.md), ms.
 const RTT_MS: f64 = 1.0;
-/// The same of a value that is no claim, as a multiple: a third of such capacities of the fit's grid are
-/// beyond the bound of claims.
+/// The same of a value that is no claim, as a multiple. Chosen: no claim has no bound; a wide interval
+/// then claims no gain.
 const UNCLAIMED: f64 = 3.0;
-/// Pieces in which an application writes, s. Results are insensitive: shorter than the time over which a
-/// person sees a rate.
+/// Pieces in which an application writes, s. Chosen: results are insensitive to pieces far shorter than the
+/// transfer.
 const PIECE_S: f64 = 0.1;
 /// The run goes on after the last measured acknowledgment by this factor and time: for slower variants.
 const LONGER: f64 = 2.0;
@@ -35,7 +37,7 @@ pub struct Draw {
     core_share: f64,
 }
 
-/// What a capture leaves open, of which the simulation nearest to it decides.
+/// An interpretation of a capture. That with the simulation nearest the capture is taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reading {
     /// Congestion control of the sender.
@@ -80,7 +82,7 @@ fn deviation<T>(estimate: Option<&Estimate<T>>, bound: f64) -> f64 {
 }
 
 impl Path {
-    /// The path of a fit with the measured transfers; an error says what the captures do not show.
+    /// The path of a fit with the measured transfers; or the lack in the captures that prevents it.
     pub fn new(fit: &Fit, measured: &Measured) -> Result<Self, String> {
         let fitted = fit.scenario().ok_or("the captures show neither rate nor round trip")?;
         let scenario = fitted.load(&[]).map_err(|error| error.to_string())?;

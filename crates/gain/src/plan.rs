@@ -13,7 +13,8 @@ use paceline_sim::{Origin, Summary, simulate};
 /// first of equals, since it is most servers' (Mishra et al., "The Great Internet TCP Congestion Control
 /// Census", 2019).
 const CONTROLS: [&str; 2] = ["cubic", "bbr"];
-/// Draws that choose the reading of a capture. More change the choice only between readings that behave alike.
+/// Draws that choose the reading of a capture. Chosen: more change the choice only between readings that
+/// behave alike.
 const TRIALS: u64 = 3;
 /// A later reading must be nearer than the first by this much: the bound of the fit's capacities.
 const NEARER: f64 = 0.05;
@@ -46,6 +47,9 @@ impl Outcome {
     }
 }
 
+/// Simulates jobs by [`Plan::simulate`], in any order; the outcomes are in the order of the jobs.
+pub type Each<'a> = dyn Fn(&[Job]) -> Result<Vec<Outcome>, String> + 'a;
+
 /// An estimate to be made.
 #[derive(Debug)]
 pub struct Plan {
@@ -57,7 +61,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan for a capture; an error says what it does not show.
+    /// The plan for a capture; or the lack in it that prevents one.
     pub fn new(
         captures: &Captures,
         explanation: &Explanation,
@@ -69,9 +73,8 @@ impl Plan {
         let (verdict, cause) = (explanation.network.verdict.clone(), explanation.network.cause);
         Ok(Self { measured, path, verdict, cause, draws })
     }
-    /// Makes the estimate. `each` simulates jobs by [`Self::simulate`], in any order, and returns their
-    /// outcomes in the order of the jobs.
-    pub fn finish(&self, each: &dyn Fn(&[Job]) -> Result<Vec<Outcome>, String>) -> Result<Gain, String> {
+    /// Makes the estimate.
+    pub fn finish(&self, each: &Each<'_>) -> Result<Gain, String> {
         let jobs = |remedy, reading, draws| {
             (0..draws).map(move |draw| Job { remedy, draw, reading }).collect::<Vec<_>>()
         };

@@ -11,15 +11,15 @@ use serde::Serialize;
 const COMPLETION: f64 = 1.1;
 const ROUND_TRIP: f64 = 1.2;
 
-/// Share of the waits on the ACKs' way from which on the queue is there: most of them.
+/// Share of the waits on the ACKs' way from which on the queue is there. Chosen: most of them.
 const ACK_WAITS: f64 = 0.5;
 
-/// Least doubt of a simulated difference: the simulator's congestion controls agree with RFC 9438's laws within
-/// 2.6% (docs/tcp.md, validation).
+/// Least doubt of a simulated difference: the simulator's congestion controls agree with RFC 9438's laws
+/// within 2.6% (docs/tcp.md, validation).
 const MODEL: f64 = 1.026;
 /// Gain up to which there is little to gain: the bound of the fit's capacities.
 const SMALL: f64 = 0.05;
-/// Share of other clients' data from which on theirs, not the fitted path, may decide: most of them.
+/// Share of other clients' data from which on theirs, not the fitted path, may decide. Chosen: most of them.
 const OTHERS: f64 = 0.5;
 
 /// A gain, by its interval.
@@ -66,7 +66,7 @@ pub struct RemedyGain {
     pub rtt_ms: Option<Interval>,
     /// Its change.
     pub rtt_change: Interval,
-    /// What the completion time's interval says.
+    /// Whether the completion time's interval is of less time.
     pub verdict: Verdict,
     /// Simulated transfers that did not end.
     pub unfinished: usize,
@@ -116,10 +116,11 @@ pub struct Gain {
     pub not_applicable: Vec<NotApplicable>,
     /// Assumptions of the fitted path.
     pub assumptions: Vec<String>,
-    /// Statements on what was left out.
+    /// Statements on parts that are left out.
     pub notes: Vec<String>,
 }
 
+/// The interval without draws: no number.
 const NONE: Interval = Interval { median: f64::NAN, low: f64::NAN, high: f64::NAN };
 
 fn interval(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Interval {

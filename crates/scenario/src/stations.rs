@@ -178,7 +178,7 @@ impl Stations {
     }
 }
 
-/// Most transfers of a station: each has a port of its own, from the same bound as `flows`.
+/// Most transfers of a station. Chosen: the bound of `flows`, each with a port of its own.
 const MOST_TRANSFERS: usize = 1000;
 
 /// Refuses keys that the list of transfers replaces, and values in it.

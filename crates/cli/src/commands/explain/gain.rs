@@ -44,7 +44,7 @@ pub fn estimate(args: &Args, explanation: &Explanation) -> Outcome<Gain> {
 
 const HEAD: [&str; 5] = ["", "completion, s", "change", "round trip, ms", "change"];
 
-/// What was measured, the simulation as it is, and each remedy.
+/// The measured figures, those of the simulation as it is, and of each remedy.
 fn rows(gain: &Gain) -> Vec<Vec<String>> {
     let spread = |of: &Interval, decimals: usize| {
         format!("{:.decimals$} ({:.decimals$} to {:.decimals$})", of.median, of.low, of.high)

@@ -6,8 +6,8 @@
 Each network carries a download without the accelerator, which is captured at the servers, and downloads of
 the same size through it, with other seeds of the radio. The gain is predicted from the capture alone. Prints
 the share of captures for which a gain is claimed, and of these the share whose predicted completion time is
-within 10% of the median one through the accelerator, and of those whose interval excludes 0 the share with the
-right sign.
+within 10% of the median one through the accelerator, and of those whose interval excludes 0 the share with
+the right sign.
 """
 
 from __future__ import annotations

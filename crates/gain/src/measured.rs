@@ -4,8 +4,8 @@ use paceline_explain::report::{ConnectionReport, Explanation};
 use paceline_fit::capture::{Captures, Direction, Flow};
 use std::net::IpAddr;
 
-/// Length of the part of a capture that is simulated, s. Chosen: hundreds of round trips, of which more change
-/// a mean little.
+/// Length of the part of a capture that is simulated, s. Chosen: hundreds of round trips, of which more
+/// change a mean little.
 const HORIZON_S: f64 = 60.0;
 /// Most transfers that are simulated, those with most data. Chosen: seconds of computing; others are noted.
 const MOST: usize = 200;
@@ -179,8 +179,8 @@ const FINE_TICK: f64 = 1.5e6;
 /// Least mean wait that is told apart, ns: ten ticks of that clock.
 const LEAST_WAIT: f64 = 10e6;
 
-/// The receiver's timestamp in an ACK is free of the ACK's own delay: what the round trip has more was that of
-/// the ACK.
+/// The receiver's timestamp in an ACK is free of the ACK's own delay: what the round trip has more was that
+/// of the ACK.
 fn ack_waits(flows: &[&Flow], from: usize) -> Option<f64> {
     let (mut trips, mut ways, mut count) = (0.0, 0.0, 0.0);
     for flow in flows {

@@ -120,7 +120,7 @@ pub struct Gain {
     pub notes: Vec<String>,
 }
 
-/// The interval without draws: no number.
+/// The interval without draws. Chosen: no number.
 const NONE: Interval = Interval { median: f64::NAN, low: f64::NAN, high: f64::NAN };
 
 fn interval(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Interval {

@@ -32,8 +32,8 @@ fn random_hop(stream: &mut Stream) -> Hop {
 fn random_transfer(stream: &mut Stream) -> Transfer {
     let chunk = stream.chance(0.5).then(|| Bytes(1 + stream.below(3_000)));
     Transfer {
-        start: Duration::from_millis(stream.below(1_500)),
-        file: Bytes((1 + stream.below(100)) * chunk.map_or(1_000, |chunk| chunk.0)),
+        start: Duration::from_millis(stream.below(500)),
+        file: Bytes((1 + stream.below(1_000)) * chunk.map_or(2_000, |chunk| chunk.0)),
         chunk,
         chunk_interval: chunk.map(|_| Duration::from_micros(1 + stream.below(100_000))),
     }
@@ -81,8 +81,10 @@ fn random_stations(stream: &mut Stream) -> Stations {
     let has_request =
         traffic == Traffic::Tcp && stations.direction == Direction::Download && stream.chance(0.3);
     stations.request = has_request.then(|| Bytes(1 + stream.below(5_000)));
-    if traffic == Traffic::Tcp && stations.direction != Direction::None && stream.chance(0.2) {
-        stations.transfers = (0..1 + stream.below(4)).map(|_| random_transfer(stream)).collect();
+    // A copy of the stream: the stations that follow are those of a swarm without lists of transfers.
+    let own = &mut stream.clone();
+    if traffic == Traffic::Tcp && stations.direction != Direction::None && own.chance(0.1) {
+        stations.transfers = (0..1 + own.below(4)).map(|_| random_transfer(own)).collect();
         (stations.flows, stations.file, stations.chunk, stations.start) = (1, None, None, Duration::ZERO);
     }
     stations

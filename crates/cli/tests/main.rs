@@ -11,6 +11,7 @@ mod explain;
 mod explain_grid;
 mod explain_tshark;
 mod fit;
+mod gain;
 mod gateway;
 mod gateway_clients;
 mod help;

@@ -64,6 +64,10 @@ impl Fitter {
     }
     /// The fit.
     pub fn finish(self) -> Fit {
-        Fit::of(&self.captures, &self.logs, self.inputs)
+        self.finish_with_captures().0
+    }
+    /// The fit, and the packets that it comes from.
+    pub fn finish_with_captures(self) -> (Fit, Captures) {
+        (Fit::of(&self.captures, &self.logs, self.inputs), self.captures)
     }
 }

@@ -36,7 +36,7 @@ pub use load::{ScenarioError, load, load_with, with_setting};
 pub use pacing_pattern::PacingPattern;
 pub use proxy::{Accelerator, AcceleratorPacing, AcceleratorProfile, Proxy, SplitTcp};
 pub use queue::{Codel, QueueDiscipline};
-pub use stations::{Direction, SinrRange, Stations, Traffic, UdpArrivals};
+pub use stations::{Direction, SinrRange, Stations, Traffic, Transfer, UdpArrivals};
 pub use tcp::{StationTcp, Tcp};
 
 use limits::{Allowed, Limit, Section, key, quantities, relation};

@@ -81,6 +81,10 @@ pub struct Stations {
     pub chunk: Option<Bytes>,
     /// Time from one piece of `chunk` to the next.
     pub chunk_interval: Duration,
+    /// Transfers at times of their own, in place of `flows`, `file` and `start`: those of a capture, for
+    /// example.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<Transfer>,
     /// Time at which the first connection opens.
     pub start: Duration,
     /// Span after `start` in which each connection opens at a random time.
@@ -117,11 +121,89 @@ impl Default for Stations {
             request: None,
             chunk: None,
             chunk_interval: Duration::from_secs(1),
+            transfers: Vec::new(),
             start: Duration::ZERO,
             start_spread: Duration::from_millis(100),
             tcp: None,
         }
     }
+}
+
+/// Table `[[station.transfers]]`: a TCP connection with its time and its data.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = limits::describe::<Self>)]
+pub struct Transfer {
+    /// Time at which the connection opens.
+    pub start: Duration,
+    /// Size of the transfer.
+    pub file: Bytes,
+    /// Pieces of `file`, as `chunk` of the station. Default: all data at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk: Option<Bytes>,
+    /// Time from one piece to the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk_interval: Option<Duration>,
+}
+
+impl Section for Transfer {
+    fn limits() -> Vec<Limit<Self>> {
+        let divides = |own: &Self| own.chunk.is_none_or(|chunk| own.file.0.is_multiple_of(chunk.0));
+        let paired = |own: &Self| own.chunk.is_some() == own.chunk_interval.is_some();
+        vec![
+            key!(start, quantities("0 s", "86400 s")),
+            key!(file, quantities("1 B", "1024 GiB")),
+            key!(chunk?, quantities("1 B", "1 GiB")),
+            relation!(chunk?, "a divisor of file", divides),
+            relation!(chunk?, "beside chunk_interval", paired),
+            key!(chunk_interval?, quantities("1 us", "86400 s")),
+            relation!(chunk_interval?, "beside chunk", paired),
+        ]
+    }
+}
+
+impl Stations {
+    /// TCP connections or UDP flows of each station.
+    pub fn connections(&self) -> u32 {
+        if self.transfers.is_empty() { self.flows } else { self.transfers.len() as u32 }
+    }
+    /// Size of the transfer of a connection; none without an end.
+    pub fn file_of(&self, connection: usize) -> Option<Bytes> {
+        self.transfers.get(connection).map(|own| own.file).or(self.file)
+    }
+    /// The latest time at which a connection opens.
+    pub fn last_start(&self) -> Duration {
+        let listed = self.transfers.iter().map(|own| own.start).max();
+        listed.unwrap_or(self.start) + self.start_spread
+    }
+}
+
+/// Most transfers of a station. Chosen: the bound of `flows`, each with a port of its own.
+const MOST_TRANSFERS: usize = 1000;
+
+/// Refuses keys that the list of transfers replaces, and values in it.
+fn check_transfers(path: &str, group: &Stations) -> Result<(), Problem> {
+    let unset = Stations::default();
+    if group.transfers.is_empty() {
+        return Ok(());
+    }
+    let beside = "left out beside transfers, which have their own";
+    let key = |name: &str| format!("{path}.{name}");
+    Problem::unless(group.flows == unset.flows, &key("flows"), group.flows, beside)?;
+    if let Some(file) = group.file {
+        Problem::unless(false, &key("file"), file, beside)?;
+    }
+    if let Some(chunk) = group.chunk {
+        Problem::unless(false, &key("chunk"), chunk, beside)?;
+    }
+    Problem::unless(group.start == unset.start, &key("start"), group.start, beside)?;
+    let count = group.transfers.len();
+    let (name, text) = (key("transfers"), format!("{count} transfers"));
+    let is_tcp = group.traffic == Traffic::Tcp && group.direction != Direction::None;
+    Problem::unless(is_tcp, &name, &text, "left out except for downloads and uploads by TCP")?;
+    Problem::unless(count <= MOST_TRANSFERS, &name, &text, "at most 1000 transfers")?;
+    let mut all = group.transfers.iter().enumerate();
+    all.try_for_each(|(index, own)| limits::check(&format!("{name}.{index}"), own))
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
@@ -246,6 +328,7 @@ pub(super) fn check(groups: &[Stations], tcp: &Tcp, beside_deployment: bool) -> 
     groups.try_for_each(|(index, group)| {
         let path = format!("station.{index}");
         limits::check(&path, group)?;
+        check_transfers(&path, group)?;
         group.tcp.iter().try_for_each(|own| limits::check(&format!("{path}.tcp"), &own.over(tcp)))
     })
 }
@@ -338,5 +421,39 @@ impl JsonSchema for SinrRange {
         let quantity = "a ratio in decibels, or an array of two";
         let range = json_schema!({ "type": "array", "items": db, "minItems": 2, "maxItems": 2 });
         json_schema!({ "anyOf": [db, range], "x-quantity": quantity, "x-units": "dB" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load;
+
+    #[test]
+    fn transfers_are_read_again_and_bad_ones_are_refused() {
+        let set = |list: &str, more: &str| {
+            load(
+                "list.toml",
+                &format!("[link]\n[link.fixed]\n[[station]]\n{more}transfers = [{list}]\n"),
+                &[],
+            )
+        };
+        let list = r#"{ start = "1 s", file = "30 kB", chunk = "10 kB", chunk_interval = "50 ms" }"#;
+        let scenario = set(list, "").unwrap();
+        assert_eq!(load("again.toml", &scenario.to_toml(), &[]).unwrap(), scenario);
+        assert_eq!(scenario.stations[0].connections(), 1);
+        let plain = r#"{ start = "1 s", file = "30 kB" }"#;
+        for (list, more, key) in [
+            (r#"{ start = "1 s", file = "0 B" }"#, "", "transfers.0.file"),
+            (r#"{ start = "1 s", file = "3 B", chunk = "2 B", chunk_interval = "1 s" }"#, "", "chunk"),
+            (r#"{ start = "1 s", file = "4 B", chunk = "2 B" }"#, "", "chunk"),
+            (r#"{ start = "1 s", file = "4 B", chunk_interval = "2 s" }"#, "", "chunk_interval"),
+            (plain, "flows = 2\n", "station.0.flows"),
+            (plain, "file = \"1 kB\"\n", "station.0.file"),
+            (plain, "start = \"1 s\"\n", "station.0.start"),
+            (plain, "traffic = \"udp\"\n", "station.0.transfers"),
+        ] {
+            let error = set(list, more).unwrap_err().to_string();
+            assert!(error.contains(key), "{error}");
+        }
     }
 }

@@ -156,6 +156,11 @@ fn the_loader_accepts_every_entry() {
             path if path == "station.path_returns" || path.starts_with("station.path.") => {
                 DRIVE.replace("PATH", "path = [{ x_m = 1.0, y_m = 2.0 }]")
             }
+            path if path.starts_with("station.transfers.") => {
+                "[[station]]\ntransfers = [{ start = \"1 s\", file = \"20 kB\", chunk = \"1 kB\", \
+                 chunk_interval = \"1 s\" }]\n"
+                    .to_owned()
+            }
             path if ["sidelink.subchannel", "sidelink.psfch_period"].contains(&path.as_str()) => {
                 CELLS[0].replace("[[station]]", "[sidelink]\n[[station]]")
             }

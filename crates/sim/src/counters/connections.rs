@@ -53,12 +53,12 @@ pub(super) fn read(model: &mut Model) -> Vec<Vec<ConnectionReading>> {
     let model = &*model;
     let now = model.engine.now();
     let read = |station: usize| {
-        let size = model.transfer_size(station).map(|size| size.0);
-        let flows = model.flows(station).into_iter();
+        let size = |flow| model.transfer_size(station, flow).map(|size| size.0);
+        let flows = model.flows(station).into_iter().enumerate();
         let relays = |server: &Endpoint, host| relays(model, &server.flow_key(), host, now);
-        let read = |(server, host)| ConnectionReading {
+        let read = |(flow, (server, host))| ConnectionReading {
             relays: relays(server, host),
-            ..connection(server, host, size, &completed, now)
+            ..connection(server, host, size(flow), &completed, now)
         };
         flows.map(read).collect()
     };

@@ -77,7 +77,9 @@ impl Model {
             towards_cells = (behind, core_network::CELLS);
         }
         engine.connect(towards_cells, (access, CORE));
-        let sizes = groups.iter().map(|group| group.file).collect();
+        let sizes =
+            |group: &&Stations| (0..group.connections() as usize).map(|own| group.file_of(own)).collect();
+        let sizes = groups.iter().map(sizes).collect();
         let hosts = Vec::new();
         let (hops_before, kernel, pings) = (hops_before.len(), Default::default(), Vec::new());
         let mut model = Self { engine, core, pep, behind, hops_before, access, hosts, sizes, kernel, pings };
@@ -101,7 +103,7 @@ impl Model {
         seed: u64,
     ) -> (NodeId, NodeId) {
         let mut stream = Stream::new(seed, &format!("station{index}/traffic"));
-        let flows = if group.direction == Direction::None { 0 } else { group.flows };
+        let flows = if group.direction == Direction::None { 0 } else { group.connections() };
         if group.traffic != Traffic::Tcp {
             let sides = udp(group, index, flows, &mut stream, seed);
             if group.traffic == Traffic::Ping {
@@ -225,14 +227,18 @@ fn endpoints(
     at_server.pacing_hint = pacing_hint(scenario, &tcp);
     // A station's segments wait for uplink slots: of the pattern it uses the period alone.
     at_station.pacing_hint = at_server.pacing_hint.period().map_or(Hint::None, Hint::Period);
-    at_station.start_at = Instant::ZERO + group.start + spread;
+    let listed = group.transfers.get(usize::from(flow));
+    // A transfer of a list begins at its time.
+    at_station.start_at = Instant::ZERO + listed.map_or(group.start + spread, |own| own.start);
     at_server.isn = SeqNumber(stream.next_u64() as u32);
     at_station.isn = SeqNumber(stream.next_u64() as u32);
-    let data = match (group.chunk, group.file) {
+    let pieces = group.chunk.map(|chunk| (chunk, group.chunk_interval));
+    let pieces = listed.map_or(pieces, |own| own.chunk.zip(own.chunk_interval));
+    let data = match (pieces, group.file_of(usize::from(flow))) {
         (None, file) => file.map_or(Source::Bulk, Source::File),
-        (Some(size), file) => {
+        (Some((size, interval)), file) => {
             let count = file.map_or(u64::MAX, |file| file.0.div_ceil(size.0));
-            Source::Chunks { size, interval: group.chunk_interval, count }
+            Source::Chunks { size, interval, count }
         }
     };
     match group.direction {

@@ -143,7 +143,7 @@ pub struct Model {
     /// Per station, the nodes of its server and of the station itself; none for a real station.
     hosts: Vec<Option<(NodeId, NodeId)>>,
     /// Per station, the size of each of its transfers; none for transfers without end.
-    sizes: Vec<Option<Bytes>>,
+    sizes: Vec<Vec<Option<Bytes>>>,
     /// Per real station with an open connection, the last reading of the kernel's senders.
     kernel: BTreeMap<usize, KernelState>,
     /// The ways of the pings, by station.
@@ -297,9 +297,9 @@ impl Model {
         };
         self.pings.iter().filter_map(of).collect()
     }
-    /// Size of each of a station's transfers; none for transfers without end.
-    pub fn transfer_size(&self, station: usize) -> Option<Bytes> {
-        self.sizes[station]
+    /// Size of the transfer of a station's connection; none for one without end.
+    pub fn transfer_size(&self, station: usize, connection: usize) -> Option<Bytes> {
+        self.sizes[station].get(connection).copied().flatten()
     }
     /// Adds an address of a real station, or moves it to this station.
     pub fn add_route(&mut self, address: IpAddr, station: usize) {

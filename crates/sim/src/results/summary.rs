@@ -156,10 +156,7 @@ impl Summary {
 
 /// Number of connections that never opened, without those that may begin after the end of the run.
 fn never_opened(scenario: &Scenario, runs: &[RunResult]) -> usize {
-    let begun = |group: usize| {
-        let group = &scenario.stations[group];
-        group.start + group.start_spread < scenario.run.duration
-    };
+    let begun = |group: usize| scenario.stations[group].last_start() < scenario.run.duration;
     let failed = |run: &RunResult| {
         let flows = run.flows.iter().filter(|flow| !flow.opened());
         flows.filter(|flow| begun(run.stations[flow.station].group)).count()

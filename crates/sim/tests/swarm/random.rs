@@ -8,7 +8,7 @@ use paceline_sim::scenario::{
     FixedLink, GnbName, Handover, HandoverFate, HandoverKind, HandoverTrigger, Held, Hop, Link, Movement,
     PacingPattern, Pairs, Place, ProactiveGrant, QueueDiscipline, RlcMode, Scenario, Scheduler, Sidelink,
     SidelinkFate, SidelinkPath, SidelinkSelection, SinrRange, Stations, TraceFile, TraceLink, Traffic,
-    TrailingReport, UdpArrivals,
+    TrailingReport, Transfer, UdpArrivals,
 };
 use paceline_tcp::{
     BeyondWindow, CwndUnit, EcnMode, LossRecovery, Nagle, NewRenoTimer, Pacing, Profile, PrrMode, RtoStyle,
@@ -26,6 +26,16 @@ fn random_hop(stream: &mut Stream) -> Hop {
         queue: Bytes(1_500 + stream.below(500_000)),
         ecn_threshold: stream.chance(0.3).then_some(Bytes(1_500)),
         ..Hop::new(Rate(1), Duration::ZERO)
+    }
+}
+
+fn random_transfer(stream: &mut Stream) -> Transfer {
+    let chunk = stream.chance(0.5).then(|| Bytes(1 + stream.below(3_000)));
+    Transfer {
+        start: Duration::from_millis(stream.below(500)),
+        file: Bytes((1 + stream.below(1_000)) * chunk.map_or(2_000, |chunk| chunk.0)),
+        chunk,
+        chunk_interval: chunk.map(|_| Duration::from_micros(1 + stream.below(100_000))),
     }
 }
 
@@ -65,11 +75,18 @@ fn random_stations(stream: &mut Stream) -> Stations {
         start: Duration::from_millis(stream.below(500)),
         start_spread: Duration::from_millis(stream.below(500)),
         request: None,
+        transfers: Vec::new(),
         tcp: None,
     };
     let has_request =
         traffic == Traffic::Tcp && stations.direction == Direction::Download && stream.chance(0.3);
     stations.request = has_request.then(|| Bytes(1 + stream.below(5_000)));
+    // A copy of the stream: the stations that follow are those of a swarm without lists of transfers.
+    let own = &mut stream.clone();
+    if traffic == Traffic::Tcp && stations.direction != Direction::None && own.chance(0.1) {
+        stations.transfers = (0..1 + own.below(4)).map(|_| random_transfer(own)).collect();
+        (stations.flows, stations.file, stations.chunk, stations.start) = (1, None, None, Duration::ZERO);
+    }
     stations
 }
 

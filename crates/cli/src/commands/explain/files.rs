@@ -4,6 +4,7 @@ use super::page::page;
 use crate::results_folder::write_file;
 use anyhow::Context;
 use paceline_explain::report::Explanation;
+use paceline_gain::Gain;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -12,12 +13,20 @@ use std::path::Path;
 const FIRST: [&str; 4] = ["client", "server", "interface", "data_from"];
 
 /// Writes the folder under a hidden name and renames it when it is complete.
-pub fn write(folder: &Path, explanation: &Explanation, json: &str) -> anyhow::Result<()> {
+pub fn write(
+    folder: &Path,
+    explanation: &Explanation,
+    gain: Option<&Gain>,
+    json: &str,
+) -> anyhow::Result<()> {
     let context = || format!("--out {}: cannot be written", folder.display());
     fs::create_dir_all(folder).with_context(context)?;
     write_file(&folder.join("connections.csv"), &csv(explanation)?).with_context(context)?;
     write_file(&folder.join("explain.json"), json).with_context(context)?;
-    write_file(&folder.join("report.html"), &page(explanation)).with_context(context)
+    if let Some(gain) = gain {
+        write_file(&folder.join("gain.csv"), &super::gain::csv(gain)?).with_context(context)?;
+    }
+    write_file(&folder.join("report.html"), &page(explanation, gain)).with_context(context)
 }
 
 /// The connections as a table: the figures of the JSON, those of tables and lists left out.

@@ -1,6 +1,7 @@
 //! `paceline explain`: the limits of the TCP connections of a capture, and the places of their round trips.
 
 mod files;
+mod gain;
 mod live;
 mod page;
 mod text;
@@ -38,6 +39,14 @@ pub struct Args {
     /// Time of --live, for example "30 s"
     #[arg(long = "for", id = "duration", value_name = "TIME", requires = "live", value_parser = time)]
     duration: Option<Duration>,
+    /// Estimate the gain of remedies: the transfers are simulated on the path that the capture shows, as they
+    /// are and with each
+    #[arg(long, conflicts_with = "live")]
+    gain: bool,
+    /// Simulations of each remedy of --gain, each with other values of path and seed
+    #[arg(long, default_value = "20", requires = "gain", value_name = "N",
+          value_parser = clap::value_parser!(u64).range(5..=1000))]
+    draws: u64,
     /// Put pseudonyms in place of addresses, the same for the same KEY; addresses of one network keep a
     /// common prefix
     #[arg(long, value_name = "KEY")]
@@ -64,18 +73,26 @@ pub fn run(args: &Args) -> Outcome {
         check_unused(folder)?;
     }
     let mut explanation = explain(args)?;
+    let gain = args.gain.then(|| gain::estimate(args, &explanation)).transpose()?;
     if let Some(key) = &args.pseudonymise {
         explanation.pseudonymise(&Pseudonyms::new(key));
     }
-    let json = || output::json(&json!({"paceline": paceline_study::origin(), "explanation": explanation}));
+    let json = || {
+        let mut all = json!({"paceline": paceline_study::origin(), "explanation": explanation});
+        if let Some(gain) = &gain {
+            all["gain"] = json!(gain);
+        }
+        output::json(&all)
+    };
     if let Some(folder) = &args.out {
-        files::write(folder, &explanation, &json())?;
+        files::write(folder, &explanation, gain.as_ref(), &json())?;
     }
     if let Some(file) = &args.html {
         let context = || format!("--html {}: cannot be written", file.display());
-        fs::write(file, page::page(&explanation)).with_context(context)?;
+        fs::write(file, page::page(&explanation, gain.as_ref())).with_context(context)?;
     }
-    output::print(&if args.json { json() } else { text::text(&explanation, args.all) })?;
+    let text = || text::text(&explanation, args.all) + &gain.as_ref().map_or_else(String::new, gain::text);
+    output::print(&if args.json { json() } else { text() })?;
     Ok(ExitCode::SUCCESS)
 }
 

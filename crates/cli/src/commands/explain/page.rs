@@ -3,6 +3,7 @@
 use super::text::{cells, largest_share, main, position};
 use paceline_explain::causes::Cause;
 use paceline_explain::report::{ConnectionReport, Explanation, TimePoint};
+use paceline_gain::Gain;
 use paceline_net::words::percent;
 use paceline_report::count;
 use paceline_report::html::{self, Cell, escape};
@@ -17,7 +18,7 @@ const LINES: usize = 4;
 const ROWS: usize = 1000;
 
 /// The page.
-pub fn page(explanation: &Explanation) -> String {
+pub fn page(explanation: &Explanation, gain: Option<&Gain>) -> String {
     let network = &explanation.network;
     let about = format!(
         "{}, {:.1} MB of data, {}. Paceline {}.",
@@ -27,6 +28,9 @@ pub fn page(explanation: &Explanation) -> String {
         paceline_study::origin().version
     );
     let mut body = html::section("The answer", &answer(explanation));
+    if let Some(gain) = gain {
+        body += &html::section("Expected gain", &super::gain::section(gain));
+    }
     body += &html::section("What TCP waited for", &html::figures(&causes(explanation)));
     body += &html::section("Over time", &html::figures(&over_time(explanation)));
     body += &html::section("Connections", &table(&explanation.connections));

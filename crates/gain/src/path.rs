@@ -7,14 +7,14 @@ use paceline_sim::Scenario;
 use paceline_sim::scenario::{Access, Transfer};
 
 /// Bound within which 100% of the fit's capacities are, taken as two standard deviations. Measured by
-/// scripts/fit_grid.py (docs/fit.md).
+/// scripts/measure/fit_grid.py (docs/fit.md).
 const CAPACITY: f64 = 0.05;
-/// The same of 97% of its buffers. Measured by scripts/fit_grid.py (docs/fit.md).
+/// The same of 97% of its buffers. Measured by scripts/measure/fit_grid.py (docs/fit.md).
 const BUFFER: f64 = 0.15;
 /// The same of 94% of its round trips, the larger of a share and of a time in ms. Measured by
-/// scripts/fit_grid.py (docs/fit.md).
+/// scripts/measure/fit_grid.py (docs/fit.md).
 const RTT: f64 = 0.05;
-/// That time, ms. Measured by scripts/fit_grid.py (docs/fit.md).
+/// That time, ms. Measured by scripts/measure/fit_grid.py (docs/fit.md).
 const RTT_MS: f64 = 1.0;
 /// The same of a value that is no claim, as a multiple. Chosen: no claim has no bound; a wide interval
 /// then claims no gain.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How right `paceline explain --gain` is: transfers of this kernel's TCP through random simulated networks.
 
-    scripts/grid/gain.py PROGRAM --seed 1 --count 24 [--csv FILE]       needs root
+    scripts/measure/gain_grid.py PROGRAM --seed 1 --count 24 [--csv FILE]       needs root
 
 Each network carries a download without the accelerator, which is captured at the servers, and downloads of
 the same size through it, with other seeds of the radio. The gain is predicted from the capture alone. Prints
